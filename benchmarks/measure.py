@@ -1,7 +1,7 @@
 """Measure more than ``jaxarc benchmark`` does: resets by task source, adapters, traces, surrogates, devices.
 
 python benchmarks/measure.py tasks --json tasks.json
-python benchmarks/measure.py surrogate --rows decisions-ratio --cores 1
+python benchmarks/measure.py surrogate --rows speedup-sets-64 --cores 1
 """
 
 import argparse

@@ -1,10 +1,9 @@
-"""Measure how long recording takes by each strategy, and how fast the lookahead is."""
+"""Measure how long recording takes by each strategy."""
 
 import functools
 from collections.abc import Callable
 from typing import Final
 
-from lookahead_speed import NUM_CANDIDATES, LookaheadSpeed
 from trace_recording import record_in_fresh_process
 
 from jaxarc.benchmarks.measure import Row, SharedSamples
@@ -16,7 +15,6 @@ Record = Callable[[int, float], dict[str, float]]
 _STRATEGIES: Final = {"sequential": 1, "vmap": 1, "pmap-2": 2, "pmap-8": 8}  # devices of each
 _LONG: Final = 0.1  # seconds of a sample from which on experts do all their labor
 _LITTLE_LABOR: Final = 0.01
-_TIMES_AS_FAST: Final = 100.0  # the look ahead that is compiled
 
 _RECORDINGS: Final = {
     "held-16": "16 units in a graph of 21 nodes; the expert holds the interpreter",
@@ -38,7 +36,7 @@ _NEEDS_CALLBACK: Final = ("compile-16", "batched-16", "processes-100")
 
 
 def trace_rows(record: Record = record_in_fresh_process) -> list[Row]:
-    """List rows of every recording by every strategy, and of looking ahead.
+    """List rows of every recording by every strategy.
 
     Args:
         record: how recordings are measured; in a process of its own for each number of devices.
@@ -47,7 +45,7 @@ def trace_rows(record: Record = record_in_fresh_process) -> list[Row]:
         num_devices: SharedSamples(functools.partial(_record, record, num_devices))
         for num_devices in _STRATEGIES.values()
     }
-    rows = [
+    return [
         Row(
             f"{name}-{strategy}",
             f"{strategy}: {what}",
@@ -59,34 +57,7 @@ def trace_rows(record: Record = record_in_fresh_process) -> list[Row]:
         for strategy, num_devices in _STRATEGIES.items()
         if strategy != "sequential" or name not in _NEEDS_CALLBACK
     ]
-    return [*rows, *_lookahead_rows()]
 
 
 def _record(record: Record, num_devices: int, budget: Budget) -> dict[str, float]:
     return record(num_devices, 1.0 if budget.seconds >= _LONG else _LITTLE_LABOR)
-
-
-def _lookahead_rows() -> list[Row]:
-    speed = functools.cache(LookaheadSpeed)  # made when a row is measured
-    what = f"looking at {NUM_CANDIDATES} candidates of real tasks"
-    return [
-        Row(
-            "lookahead-compiled",
-            f"{what}, compiled, 64 states at once",
-            "candidates/s",
-            lambda suite: speed().compiled(suite.budget.seconds),
-        ),
-        Row(
-            "lookahead-numpy",
-            f"{what}, in plain NumPy",
-            "candidates/s",
-            lambda suite: speed().on_host(suite.budget.seconds),
-        ),
-        Row(
-            "lookahead-ratio",
-            "how many times as fast the first is",
-            "times",
-            lambda suite: speed().ratio(suite.budget.seconds / 2),
-            _TIMES_AS_FAST,
-        ),
-    ]

@@ -113,14 +113,6 @@ def nans_allowed():
 
 
 @pytest.fixture
-def source_lines():
-    """Compiled programs that say which line each operation comes from, as they do for users."""
-    jax.config.update("jax_traceback_in_locations_limit", 10)
-    yield
-    jax.config.update("jax_traceback_in_locations_limit", 0)
-
-
-@pytest.fixture
 def standard_promotion():
     """JAX's usual dtype promotion, for tests that run Adam (optax takes a float to an int power) or gymnax's games."""
     with jax.numpy_dtype_promotion("standard"):

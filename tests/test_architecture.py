@@ -48,14 +48,13 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "experts": CORE | {"search"},
     "nn": LEAF | {"config"},
     "traces": CORE | TASKS | {"experts", "parallel"},
-    "surrogate": CORE | {"parallel", "io", "nn"},
     "search": {"config", "errors", "native.library", "tasks.raw_task"},
-    "evaluation": CORE | TASKS | {"wrappers", "parallel", "surrogate", "experts", "traces", "io"},
+    "evaluation": CORE | TASKS | {"wrappers", "parallel", "experts", "traces", "io"},
     "runs": LEAF | {"config", "parallel"},
     "agents": CORE | TASKS | {"wrappers", "parallel", "nn", "search", "experts", "traces", "evaluation", "runs"},
-    "training": CORE
+    "surrogate": CORE
     | TASKS
-    | {"wrappers", "parallel", "nn", "agents", "surrogate", "experts", "traces", "evaluation", "runs"},
+    | {"wrappers", "parallel", "io", "nn", "experts", "traces", "evaluation", "agents", "runs"},
     "testing": CORE | TASKS | {"wrappers", "adapters"},
     "play": CORE | TASKS | {"registration", "experts", "traces", "agents", "evaluation", "runs", "render", "files"},
     "profiling": LEAF | {"utils"},
@@ -120,7 +119,6 @@ MAX_LINES = {
     "tasks": 2750,
     "testing": 1190,
     "traces": 2000,
-    "training": 5030,
     "utils": 270,
     "wrappers": 530,
 }

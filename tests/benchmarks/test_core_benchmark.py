@@ -19,7 +19,6 @@ from jaxarc.benchmarks import (
     choose_rows,
     core_rows,
     measure_rows,
-    operation_rows,
     pinned_to_cores,
 )
 from jaxarc.benchmarks import measure as measure_module
@@ -218,7 +217,7 @@ def test_a_fresh_process_that_fails_is_quoted(monkeypatch, tmp_path):
 
 
 def test_no_two_rows_have_one_name():
-    ids = [row.row_id for rows in (core_rows(), operation_rows(), task_rows(), adapter_rows()) for row in rows]
+    ids = [row.row_id for rows in (core_rows(), task_rows(), adapter_rows()) for row in rows]
     assert len(ids) == len(set(ids))
 
 

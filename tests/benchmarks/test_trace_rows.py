@@ -1,12 +1,8 @@
 """The benchmark of recording: its rows, its experts, and the look ahead that it compares."""
 
-import json
-
 import numpy as np
 import pytest
 from labor_experts import HeldLabor, ReleasedLabor
-from lookahead_speed import LookaheadSpeed
-from measure import main
 from trace_recording import UNITS, measure, record_in_fresh_process
 from trace_rows import trace_rows
 
@@ -51,17 +47,3 @@ def test_more_units_are_measured_by_every_strategy(seconds):
 def test_a_process_that_fails_is_quoted():
     with pytest.raises(RuntimeError, match=r"recording on 0 devices failed: .*"):
         record_in_fresh_process(0, 0.01)
-
-
-def test_the_command_writes_the_look_ahead(tmp_path, monkeypatch):
-    path = tmp_path / "traces.json"
-    main(["traces", "--quick", "--rows", "lookahead-compiled,lookahead-numpy", "--json", str(path)])
-    rows = {row["id"]: row["value"] for row in json.loads(path.read_text())["rows"]}
-    assert rows["lookahead-compiled"] > rows["lookahead-numpy"] > 0
-
-
-def test_looks_that_disagree_are_no_measurement():
-    speed = LookaheadSpeed()
-    speed._seen = speed._seen + 0.5
-    with pytest.raises(ArithmeticError, match="disagree"):
-        speed.on_host(0.0)

@@ -4,7 +4,6 @@ import pytest
 from small_run import small_run, write_small_tasks
 
 from jaxarc.cli.main import main
-from jaxarc.profiling import costliest_operations
 
 
 def cells(out, heading):
@@ -14,42 +13,28 @@ def cells(out, heading):
     return [[cell.strip() for cell in line.strip("│").split("│")] for line in body.splitlines() if "│" in line]
 
 
-@pytest.mark.usefixtures("standard_promotion", "source_lines")
-def test_a_rollout_is_traced_and_its_costliest_operations_are_listed(capsys, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    command = ["profile", "rollout", "--num-envs", "8", "--steps", "6", "--format", "point", "--top", "4"]
+TINY_SURROGATE = [
+    *("surrogate=parent_sets", "structural_models.num_variables=2", "structural_models.max_parents=1"),
+    *("surrogate_network.latent_size=4", "surrogate_network.num_layers=1", "surrogate_network.num_heads=1"),
+    *("parent_sets.models_per_batch=4", "parent_sets.eval_models=4"),
+]
+
+
+@pytest.mark.usefixtures("standard_promotion")
+@pytest.mark.parametrize("kind", ["agent", "surrogate"])
+def test_a_training_step_is_traced_and_nothing_else_is_written(capsys, tmp_path, monkeypatch, kind):
+    tasks = tmp_path / "tasks"
+    tasks.mkdir()
+    choices = TINY_SURROGATE if kind == "surrogate" else small_run(write_small_tasks(tasks), 1)
+    working = tmp_path / "working"
+    working.mkdir()
+    monkeypatch.chdir(working)
     with pytest.raises(SystemExit) as exit_info:
-        main([*command, "--output", str(tmp_path / "trace")])
-    out = capsys.readouterr().out
+        main(["profile", "training", *choices, "--output", "traced"])
     assert exit_info.value.code == 0
-
-    costs = costliest_operations(tmp_path / "trace", (tmp_path / "trace" / "rollout.hlo.txt").read_text(), top=4)
-    kernels, containers = cells(out, "kernel"), cells(out, "container")
-    assert [row[0] for row in kernels] == [cost.name for cost in costs.kernels]
-    assert [row[0] for row in containers] == [cost.name for cost in costs.containers]
-    assert [float(row[1]) for row in kernels] == [round(cost.seconds * 1e9 / 48, 1) for cost in costs.kernels]
-    assert [row[2] for row in kernels] == [f"{cost.seconds / costs.kernel_seconds:.1%}" for cost in costs.kernels]
-    assert [float(row[3]) for row in kernels] == [round(cost.calls / 6, 1) for cost in costs.kernels]
-    assert any(".py:" in row[-1] for row in kernels + containers)
-
-    assert re.search(r"Without the trace the call took [\d,]+ ns per environment and step", out)
-    assert "Tracing inflates tiny kernels" in out
-    assert f"tensorboard --logdir {tmp_path / 'trace'}" in out
-    assert "https://ui.perfetto.dev" in out
-
-
-def test_a_rollout_without_environments_is_refused(capsys):
-    with pytest.raises(SystemExit) as exit_info:
-        main(["profile", "rollout", "--num-envs", "0"])
-    assert exit_info.value.code == 2
-    assert "--num-envs" in capsys.readouterr().err
-
-
-def test_an_unknown_dataset_is_one_line(capsys):
-    with pytest.raises(SystemExit) as exit_info:
-        main(["profile", "rollout", "arc-agi-1/trainin"])
-    assert exit_info.value.code == 2
-    assert "arc-agi-1/training" in capsys.readouterr().err
+    assert float(re.search(r"A step took ([\d,.]+) ms", capsys.readouterr().out)[1].replace(",", "")) > 0
+    assert len(list(working.glob("traced/plugins/profile/*/*.xplane.pb"))) == 1
+    assert [path.name for path in working.iterdir()] == ["traced"]
 
 
 @pytest.mark.usefixtures("standard_promotion")
@@ -60,11 +45,12 @@ def test_the_memory_of_a_training_run_is_reported_by_what_it_is_for(capsys, tmp_
     with pytest.raises(SystemExit) as exit_info:
         main(["profile", "memory", *small_run(write_small_tasks(tasks), 1)])
     assert exit_info.value.code == 0
-    rows = dict(cells(capsys.readouterr().out, r"update of 1 agent\(s\)"))
+    out = capsys.readouterr().out
+    rows = dict(cells(out, r"update of 1 agent\(s\)"))
     size = {name: int(value.replace(",", "")) for name, value in rows.items()}
-    parts = [value for name, value in size.items() if name != "all together"]
-    assert len(parts) == 5
-    assert size["all together"] == sum(parts)
+    assert len(size) == 4
+    others, total = (int(number.replace(",", "")) for number in re.findall(r"([\d,]+) (?:bytes of|all together)", out))
+    assert total == sum(size.values()) + others
     assert size["parameters"] == size["gradients"] > 0
     assert 2 * size["parameters"] < size["state of the optimizer"] < 3 * size["parameters"]
     assert [path.name for path in tmp_path.iterdir() if path.name not in ("tasks", "tasks-measured")] == []

@@ -19,7 +19,7 @@ from jaxarc.cli.settings import (
 from jaxarc.cli.train import expand
 from jaxarc.config import ConfigValidationError, HistoryConfig, TrainingConfig
 from jaxarc.runs import create_run_folder
-from jaxarc.training.surrogates import SurrogateExperiment
+from jaxarc.surrogate.experiment import SurrogateExperiment
 
 
 def test_every_folder_of_files_is_a_topic_and_no_file_is_empty():

@@ -17,7 +17,7 @@ from jaxarc.config import ConfigValidationError
 from jaxarc.config.choices import choices_of, config_folder
 from jaxarc.runs import RunFolder
 from jaxarc.runs.metrics import read_reports
-from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport
+from jaxarc.surrogate.experiment import SurrogateExperiment, SurrogateReport
 
 STEPS = 120
 TINY = [

@@ -13,7 +13,7 @@ import jax, jaxarc, numpy as np
 from jaxarc.adapters import GymnasiumEnv, GymnasiumVectorEnv
 from jaxarc.envs.forks import ForkedProcessError
 from jaxarc.parallel import rollout
-from jaxarc.training.saved_agent import TrainedAgent
+from jaxarc.agents.saved_agent import TrainedAgent
 from jaxarc.unroll import RandomPolicy
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from lookahead_speed import look_ahead_on_host
+from look_ahead_on_host import look_ahead_on_host
 
 import jaxarc
 from jaxarc import constants as c

@@ -61,6 +61,21 @@ def test_items_are_on_the_device_before_they_are_asked_for():
     assert all(isinstance(item["data"], jax.Array) for item in loaded)
 
 
+class Labelled:
+    """Data by name, as an ``xarray.Dataset`` has it."""
+
+    def __init__(self, **data_vars):
+        self.data_vars = data_vars
+
+
+def test_labelled_data_become_arrays_on_the_device():
+    with DataPrefetcher(Labelled(x=[[number, 1.0]], n=np.int64(number)) for number in range(2)) as items:
+        loaded = list(items)
+    assert [set(item) for item in loaded] == [{"x", "n"}] * 2
+    assert all(isinstance(value, jax.Array) for item in loaded for value in item.values())
+    np.testing.assert_array_equal(loaded[1]["x"], [[1, 1]])
+
+
 def test_items_go_where_they_are_placed():
     mesh = jax.make_mesh((1,), ("data",), axis_types=(jax.sharding.AxisType.Auto,))
     split = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))

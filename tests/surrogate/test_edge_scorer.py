@@ -10,14 +10,14 @@ from jaxarc.surrogate import (
     StructuralModelConfig,
     SurrogateNetworkConfig,
     SurrogateTrainingConfig,
-    create_edge_train_step,
+    create_jax_surrogate_train_step,
     describe_samples,
     draw_graphs,
+    edge_loss,
     edge_probabilities,
     init_optimizer,
     make_surrogate_optimizer,
 )
-from jaxarc.surrogate.edge_scorer import edge_loss
 from jaxarc.surrogate.encoders import higher_moments, partial_correlations
 
 pytestmark = pytest.mark.usefixtures("standard_promotion")
@@ -99,7 +99,7 @@ def test_a_surrogate_learns_edges_that_it_has_not_seen():
     model = jax.jit(EdgeScorer, static_argnums=1)(jax.random.key(0), NETWORK)
     optimizer = make_surrogate_optimizer(training)
     state = init_optimizer(optimizer, model)
-    step = create_edge_train_step(model, optimizer, training)
+    step = create_jax_surrogate_train_step(model, optimizer, edge_loss, training)
     generator = np.random.default_rng(0)
     losses = []
     for _ in range(training.num_steps):

@@ -19,7 +19,8 @@ from jaxarc.surrogate import (
     kl_divergence_loss_jax,
     make_surrogate_optimizer,
 )
-from jaxarc.surrogate.parent_sets import all_graphs, local_scores, parent_posterior, sample_models
+from jaxarc.surrogate.posterior import all_graphs, local_scores, parent_posterior
+from jaxarc.surrogate.structural_models import sample_models
 
 THREE = StructuralModelConfig(num_variables=3, num_samples=8, weight_scale=1.5, noise_scale=0.7)
 ASKED = THREE.replace(intervention_share=0.5)
@@ -41,7 +42,7 @@ def test_no_graph_has_a_cycle():
 
 @pytest.mark.parametrize("config", [THREE, ASKED], ids=["watched", "set from outside"])
 def test_scores_are_the_likelihood_with_the_weights_integrated_out(config):
-    samples = sample_models(np.random.default_rng(0), 2, config)
+    samples = sample_models(np.random.default_rng(0), 2, config, "listed")
     scores = local_scores(samples.values, samples.is_set, config)
     parents = all_graphs(3, 2).parents
     for model, variable, place in itertools.product(range(2), range(3), range(4)):
@@ -53,7 +54,7 @@ def test_scores_are_the_likelihood_with_the_weights_integrated_out(config):
 
 
 def test_the_posterior_is_the_sum_over_graphs():
-    samples = sample_models(np.random.default_rng(1), 3, THREE)
+    samples = sample_models(np.random.default_rng(1), 3, THREE, "listed")
     scores, graphs = local_scores(samples.values, samples.is_set, THREE), all_graphs(3, 2)
     posterior = parent_posterior(samples.values, samples.is_set, THREE)
     for model, variable, place in itertools.product(range(3), range(3), range(4)):
@@ -65,15 +66,15 @@ def test_the_posterior_is_the_sum_over_graphs():
 @pytest.mark.parametrize("config", [THREE, ASKED], ids=["watched", "set from outside"])
 def test_the_posterior_is_right_as_often_as_it_says(config):
     """Over draws from the prior, the mean probability of the truth is the mean sum of squares; a bias would show."""
-    samples = sample_models(np.random.default_rng(2), 4000, config)
+    samples = sample_models(np.random.default_rng(2), 4000, config, "listed")
     posterior = parent_posterior(samples.values, samples.is_set, config)
-    truth = all_graphs(3, 2).choice[samples.graph]
-    told = np.take_along_axis(posterior, truth[..., None].astype(np.int64), axis=-1).mean()
+    is_true = (all_graphs(3, 2).parents == samples.parents[:, :, None]).all(axis=-1)
+    told = posterior[is_true].mean()
     assert told == pytest.approx((posterior**2).sum(axis=-1).mean(), abs=0.015)
 
 
 def test_a_variable_that_is_always_set_tells_nothing_of_its_parents():
-    samples = sample_models(np.random.default_rng(3), 5, THREE)
+    samples = sample_models(np.random.default_rng(3), 5, THREE, "listed")
     scores = local_scores(samples.values, np.broadcast_to([True, False, False], samples.values.shape), THREE)
     np.testing.assert_allclose(scores[:, 0], 0, atol=1e-9)
     assert (np.ptp(scores[:, 1:], axis=-1) > 0.1).all()
@@ -89,6 +90,16 @@ def test_a_batch_has_every_variable_as_target():
     assert np.array_equal(data[:3, 0, :, 2], np.eye(3))
     assert np.array_equal(data[0, ..., :2], data[2, ..., :2])
     assert set(np.unique(data[..., 1])) == {0, 1}
+
+
+def test_the_accuracy_of_the_expert_is_its_probability_of_the_true_set():
+    batch = draw_parent_sets(np.random.default_rng(4), 5, THREE)
+    samples = sample_models(np.random.default_rng(4), 5, THREE, "listed")
+    for model, variable in itertools.product(range(5), range(3)):
+        example = 3 * model + variable
+        true = tuple(f"X{parent}" for parent in np.flatnonzero(samples.parents[model, variable]))
+        place = batch.parent_sets[example].index(true)
+        assert batch.expert_accuracies[example] == batch.expert_probs[example, place]
 
 
 def test_equal_seeds_give_equal_batches():

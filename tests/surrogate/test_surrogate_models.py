@@ -6,6 +6,7 @@ import pytest
 
 from jaxarc.config import ConfigValidationError
 from jaxarc.nn.precision import cast_floats
+from jaxarc.nn.update import COMPILED, PYTHON, mean_gradient
 from jaxarc.profiling import compiled_memory
 from jaxarc.surrogate import (
     CandidateScorer,
@@ -15,7 +16,6 @@ from jaxarc.surrogate import (
     surrogate_learning_rate,
 )
 from jaxarc.surrogate.encoders import MomentEncoder, invert
-from jaxarc.surrogate.losses import COMPILED, PYTHON, mean_gradient
 from jaxarc.surrogate.trunk import Trunk
 
 SIDE, K, FEATURES = 4, 6, 3

@@ -7,17 +7,14 @@ import jax
 import jax.numpy as jnp
 import optax
 import pytest
-from linear_scorer import LinearScorer, make_batch
+from linear_scorer import make_batch
 from process_group import run_python
 
 from jaxarc.surrogate import (
     CandidateScorer,
+    MeshPlacement,
     SurrogateNetworkConfig,
-    SurrogateTrainingConfig,
-    create_mesh_train_step,
     in_one_piece,
-    init_optimizer,
-    kl_divergence_loss_jax,
     over_stages,
 )
 
@@ -39,20 +36,20 @@ features = jnp.asarray(random.normal(size=(B, K, F)), jnp.float32)
 candidates = CandidateSet(*boxes, features, jnp.ones((B, K), jnp.bool_))
 make_model = jax.jit(lambda: CandidateScorer(jax.random.key(0), network, F))
 
-def learn(create, model, *mesh, config=config):
-    step, losses = create(model, optimizer, kl_divergence_loss_jax, config, *mesh), []
-    state = init_optimizer(optimizer, model)
-    if mesh:
-        model, state = place_weights((model, state), *mesh)
+def learn(model, mesh=None, config=config):
+    placement = MeshPlacement(mesh, config.accumulation_steps)
+    step = create_jax_surrogate_train_step(model, placement.keep(optimizer), kl_divergence_loss_jax, config)
+    model, state = placement.place_weights((model, init_optimizer(optimizer, model)))
+    examples, losses = placement.place_batch((batch, candidates)), []
     for time in range(3):
         before = jax.tree.leaves(eqx.filter((model, state), eqx.is_inexact_array))
         with CompileCounter() as counter:
-            model, state, metrics = step(model, state, batch, candidates)
+            model, state, metrics = step(model, state, *examples)
         losses.append(float(metrics["total_loss"]))
     counter.assert_none()
-    return losses, model, state, all(leaf.is_deleted() for leaf in before), step
+    return losses, model, state, all(leaf.is_deleted() for leaf in before), step, examples
 
-expected, *_ = learn(create_jax_surrogate_train_step, make_model())
+expected, *_ = learn(make_model())
 found = {"expected": expected}
 first = lambda leaf: leaf.addressable_shards[0].data.shape
 parts = lambda tree: [first(x) for x in (tree.trunk.layers.rows_in.weight, tree.gate.bias, tree.head.last.bias)]
@@ -63,13 +60,12 @@ for shape, names, num_parts in [((8,), "data", 2), ((4, 2), "data model", 1), ((
     if "stage" in names:
         model = over_stages(model, mesh, num_parts=2)
     chosen = config.replace(accumulation_steps=num_parts)
-    losses, model, state, donated, step = learn(create_mesh_train_step, model, mesh, config=chosen)
-    collectives = {} if shape == (2, 4) and "model" in names else count(model, state, batch, candidates)
+    losses, model, state, donated, step, examples = learn(model, mesh, chosen)
+    collectives = {} if shape == (2, 4) and "model" in names else count(model, state, *examples)
     found[f"{names} {shape}"] = [losses, donated, parts(model), parts(state[1][0].mu), collectives]
 
-placed = step.place(model, state, batch, candidates)
 with jax.transfer_guard("disallow"):
-    jax.block_until_ready(step(*placed))
+    jax.block_until_ready(step(model, state, *examples))
 print(json.dumps(found))
 """
 
@@ -125,13 +121,10 @@ def mesh_of(*axes):
 
 
 def test_batches_and_meshes_that_do_not_fit_are_named():
-    model = LinearScorer(jax.random.key(0))
-    parts = (model, SGD, kl_divergence_loss_jax, SurrogateTrainingConfig(accumulation_steps=3))
     with pytest.raises(ValueError, match=r"'data'.*\('model',\)"):
-        create_mesh_train_step(*parts, mesh_of("model"))
-    step = create_mesh_train_step(*parts, mesh_of("data"))
+        MeshPlacement(mesh_of("model"))
     with pytest.raises(ValueError, match=r"a batch of 4 examples .* 1 device.* take a multiple of 3$"):
-        step(model, init_optimizer(SGD, model), make_batch(count=4))
+        MeshPlacement(mesh_of("data"), accumulation_steps=3).place_batch(make_batch(count=4))
 
 
 @pytest.fixture(scope="module")

@@ -9,23 +9,23 @@ import optax
 import pytest
 from linear_scorer import SETS, BranchingScorer, LinearScorer, make_batch
 
-from jaxarc.parallel import data_mesh
 from jaxarc.profiling import CompileCounter
 from jaxarc.surrogate import (
     CandidateSet,
+    GraphBatch,
     SurrogateTrainingConfig,
     TrainingBatchJAX,
     candidates_of,
     convert_metrics,
     create_adaptive_train_step,
     create_jax_surrogate_train_step,
-    create_mesh_train_step,
     create_surrogate_train_step,
+    edge_loss,
     init_optimizer,
     kl_divergence_loss_jax,
 )
 
-CONFIG = SurrogateTrainingConfig()
+CONFIG = SurrogateTrainingConfig(weight_by_accuracy=True)
 SGD = optax.sgd(0.5)
 FACTORIES = {"compiled": create_jax_surrogate_train_step, "plain": create_surrogate_train_step}
 both_paths = pytest.mark.parametrize("create", FACTORIES.values(), ids=FACTORIES)
@@ -84,7 +84,7 @@ def test_the_loss_is_the_mean_by_accuracy(create):
     weighted = kl_divergence_loss_jax(logits, batch.expert_probs, weights=batch.expert_accuracies)
     alike = kl_divergence_loss_jax(logits, batch.expert_probs)
     assert run(make(create))[2]["total_loss"] == pytest.approx(float(weighted), rel=1e-5)
-    config = SurrogateTrainingConfig(weight_by_accuracy=False)
+    config = CONFIG.replace(weight_by_accuracy=False)
     assert run(make(create, config))[2]["total_loss"] == pytest.approx(float(alike), rel=1e-5)
 
 
@@ -99,7 +99,7 @@ def test_examples_that_nobody_believes_teach_nothing(create):
 @both_paths
 def test_parts_add_up_to_the_whole_batch(create):
     whole, _, one = run(make(create), 2)
-    parts, _, four = run(make(create, SurrogateTrainingConfig(accumulation_steps=4)), 2)
+    parts, _, four = run(make(create, CONFIG.replace(accumulation_steps=4)), 2)
     assert four == pytest.approx(one, rel=1e-5)
     np.testing.assert_allclose(parts.weight, whole.weight, rtol=1e-5, atol=1e-6)
 
@@ -107,7 +107,7 @@ def test_parts_add_up_to_the_whole_batch(create):
 @both_paths
 def test_a_batch_that_cannot_be_cut_is_refused(create):
     with pytest.raises(ValueError, match=r"accumulation_steps.*3.*4"):
-        run(make(create, SurrogateTrainingConfig(accumulation_steps=3)))
+        run(make(create, CONFIG.replace(accumulation_steps=3)))
 
 
 @both_paths
@@ -123,7 +123,7 @@ def test_bfloat16_computes_and_float32_keeps(create):
             seen.append((self.weight.dtype, data.dtype, candidates.columns.dtype))
             return super().__call__(data, candidates)
 
-    config = SurrogateTrainingConfig(precision="bfloat16")
+    config = CONFIG.replace(precision="bfloat16")
     optimizer = optax.sgd(0.5, momentum=0.9)
     step = make(create, config, loss_fn, Watching, optimizer)
     made, state, metrics = run(step, 2, model=Watching, optimizer=optimizer)
@@ -304,6 +304,13 @@ def test_a_model_that_does_not_compile_learns_all_the_same(caplog):
     assert record.getMessage().endswith(", falling back to original")
 
 
+def test_a_config_that_asks_for_compilation_gets_its_error():
+    made, state = start(BranchingScorer)
+    step = create_adaptive_train_step(model=made, optimizer=SGD, config=CONFIG.replace(train_step="compiled"))
+    with pytest.raises(jax.errors.TracerBoolConversionError):
+        step(made, state, make_batch())
+
+
 def test_without_compilation_nothing_is_traced():
     asked = []
 
@@ -371,15 +378,39 @@ def test_a_wrong_batch_is_no_reason_to_fall_back(caplog):
     assert run(step, 2)[2]["total_loss"] > 0
 
 
-@pytest.mark.parametrize("path", [*FACTORIES, "adaptive", "mesh"])
+@pytest.mark.parametrize("path", [*FACTORIES, "adaptive"])
 def test_a_batch_of_another_type_is_named(path):
     made, state = start()
-    if path == "mesh":
-        step = create_mesh_train_step(made, SGD, kl_divergence_loss_jax, CONFIG, data_mesh(1))
-    else:
-        step = adaptive(LinearScorer, compile_from=8) if path == "adaptive" else make(FACTORIES[path])
-    with pytest.raises(TypeError, match="TrainingBatchJAX, got dict"):
+    step = adaptive(LinearScorer, compile_from=8) if path == "adaptive" else make(FACTORIES[path])
+    with pytest.raises(TypeError, match=r"TrainingBatchJAX.*got dict"):
         step(made, state, {"observational_data": np.ones((1, 1, 3, 3))})
+
+
+class PairScorer(eqx.Module):
+    """Scores each ordered pair of variables by one product."""
+
+    weight: jax.Array
+
+    def __init__(self, key):
+        self.weight = jax.random.normal(key, (2,), jnp.float32)
+
+    def __call__(self, data):
+        values = data[..., 0]
+        return self.weight[0] * (values.T @ values) + self.weight[1]
+
+
+def test_edges_are_learned_by_the_same_steps():
+    graphs = GraphBatch(jnp.ones((2, 4, 3, 3), jnp.float32), jnp.array([np.tri(3, k=-1), np.eye(3)], jnp.bool_))
+    found = {}
+    for kind in ("compiled", "plain"):
+        made, state = start(PairScorer)
+        config = CONFIG.replace(train_step=kind, accumulation_steps=2)
+        step = create_adaptive_train_step(model=made, optimizer=SGD, loss_fn=edge_loss, config=config)
+        made, _, metrics = step(made, state, graphs)
+        found[kind] = [made.weight.tolist(), convert_metrics(metrics)]
+    assert found["plain"][0] == pytest.approx(found["compiled"][0], rel=1e-5)
+    assert found["plain"][1] == pytest.approx(found["compiled"][1], rel=1e-5)
+    assert set(found["plain"][1]) == {"total_loss", "gradient_norm"}
 
 
 def test_metrics_become_plain_values():

@@ -25,7 +25,7 @@ from jaxarc.tasks import RawTask
 from jaxarc.agents import Experiment
 from jaxarc.agents.train import train
 from jaxarc.runs import RunFolder
-from jaxarc.training.pairs import TrainingPairs
+from jaxarc.datasets.training_pairs import TrainingPairs
 
 rules = JaxArcConfig().with_fields(
     selection_format="bbox", max_grid_height=2, max_grid_width=2, max_episode_steps=4, reveal_target=True,

@@ -4,7 +4,7 @@
 on what.
 """
 
-from jaxarc.benchmarks.core import DEFAULT_SIZES, core_rows, operation_rows
+from jaxarc.benchmarks.core import DEFAULT_SIZES, core_rows
 from jaxarc.benchmarks.measure import (
     Row,
     RowResult,
@@ -33,7 +33,6 @@ __all__ = [
     "core_rows",
     "describe_machine",
     "measure_rows",
-    "operation_rows",
     "pinned_to_cores",
     "training_rows",
     "versions",

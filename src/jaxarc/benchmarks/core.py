@@ -1,4 +1,4 @@
-"""The rows of ``jaxarc benchmark core`` and ``operations``, and their targets on one core."""
+"""The rows of ``jaxarc benchmark core``, and their targets on one core."""
 
 import functools
 from collections.abc import Sequence
@@ -37,10 +37,10 @@ def core_rows(sizes: Sequence[int] = DEFAULT_SIZES) -> tuple[Row, ...]:
         for size in sizes
         if size >= _ROLLOUT_FROM
     ]
-    return (*bbox, *rollouts, *_OTHER_THROUGHPUTS, *_COMPACT, *_SINGLE, *_SIZES, *_STARTS)
+    return (*bbox, *rollouts, *_OTHER_THROUGHPUTS, *_COMPACT, *_operation_rows(), *_SINGLE, *_SIZES, *_STARTS)
 
 
-def operation_rows() -> tuple[Row, ...]:
+def _operation_rows() -> tuple[Row, ...]:
     """List a row for each family of operations: what a step costs when nothing else is drawn."""
     return tuple(
         Row(

@@ -73,7 +73,7 @@ class TrainingParts:
         """Compile, and play until the episodes have lost step with one another.
 
         Raises:
-            TaskFormatError, UnknownDatasetError, ValueError: see :func:`jaxarc.training.pairs.load_pairs`.
+            TaskFormatError, UnknownDatasetError, ValueError: see :func:`jaxarc.datasets.training_pairs.load_pairs`.
         """
         train_config = experiment.train_config
         agent = experiment.agent

@@ -24,7 +24,6 @@ from jaxarc.benchmarks import (
     core_rows,
     describe_machine,
     measure_rows,
-    operation_rows,
     pinned_to_cores,
     training_rows,
     versions,
@@ -64,30 +63,16 @@ def core(
     cores: _Cores = 1,
     output: _OutputOption = None,
 ) -> None:
-    """Measure steps per second, resets, memory and start-up time with a random policy on 400 real tasks.
+    """Measure steps per second, each family of operations, resets, memory and start-up time with a random policy.
 
     The targets are for one processor core; elsewhere the table has none.
 
     Examples:
         jaxarc benchmark core --quick
+        jaxarc benchmark core --rows operations-fill,operations-flood
         jaxarc benchmark core --output core.json
     """
     run_benchmark("core", _choose(rows, core_rows(_parse_sizes(sizes))), quick, cores, output)
-
-
-@app.command()
-def operations(
-    rows: _Rows = "",
-    quick: _Quick = False,
-    cores: _Cores = 1,
-    output: _OutputOption = None,
-) -> None:
-    """Measure what a step costs in which all environments draw operations of one family.
-
-    Examples:
-        jaxarc benchmark operations --quick
-    """
-    run_benchmark("operations", _choose(rows, operation_rows()), quick, cores, output)
 
 
 @app.command()

@@ -47,7 +47,7 @@ from jaxarc.evaluation.solver import SolvedTask, evaluation_of, solve_tasks
 from jaxarc.evaluation.task_rows import ActionCounts
 from jaxarc.nn import products_in
 from jaxarc.runs import RunFolder
-from jaxarc.training.surrogates import SurrogateExperiment
+from jaxarc.surrogate.experiment import SurrogateExperiment
 
 
 def evaluate(

@@ -24,7 +24,7 @@ from jaxarc.config import ConfigValidationError, build
 from jaxarc.config.build import CheckedConfig, UnknownFieldError, check_known
 from jaxarc.config.choices import EXPERIMENT, RULES, SURROGATE, check_choice, choices_of, config_folder
 from jaxarc.files import CHECKSUM
-from jaxarc.training.surrogates import SurrogateExperiment
+from jaxarc.surrogate.experiment import SurrogateExperiment
 
 AnyExperiment: TypeAlias = Experiment | SurrogateExperiment
 

@@ -29,17 +29,15 @@ from jaxarc.runs.writers import (
     check_extras,
     open_log_writers,
 )
-from jaxarc.surrogate.mesh import MeshPlacement
-from jaxarc.tasks import TaskFormatError
-from jaxarc.training.surrogates import (
+from jaxarc.surrogate import (
     SurrogateExperiment,
     SurrogateReport,
     SurrogateResult,
     make_task,
     train_surrogate,
 )
-from jaxarc.training.surrogates.agreement import Agreement, CalibrationBin
-from jaxarc.training.surrogates.evaluate import (
+from jaxarc.surrogate.agreement import Agreement, CalibrationBin, GraphAccuracy
+from jaxarc.surrogate.evaluate import (
     PlayedPairs,
     SurrogateEvaluation,
     evaluate_model,
@@ -47,9 +45,10 @@ from jaxarc.training.surrogates.evaluate import (
     load_model,
     write_evaluation,
 )
-from jaxarc.training.surrogates.graphs import GraphAccuracy
-from jaxarc.training.surrogates.lookahead import LookaheadTask
-from jaxarc.training.surrogates.task import SurrogateTask
+from jaxarc.surrogate.lookahead import LookaheadTask
+from jaxarc.surrogate.mesh import MeshPlacement
+from jaxarc.surrogate.task import SurrogateTask
+from jaxarc.tasks import TaskFormatError
 
 _EXPERTS: Final = {
     "parent_sets": "the exact posterior over parent sets of linear structural models",

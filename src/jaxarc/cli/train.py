@@ -28,7 +28,8 @@ from jaxarc.runs import (
 )
 from jaxarc.runs.folder import make_new_folder
 from jaxarc.runs.state import require_same_choices
-from jaxarc.training.surrogates import SurrogateExperiment, SurrogateResult
+from jaxarc.surrogate.experiment import SurrogateExperiment
+from jaxarc.surrogate.train import SurrogateResult
 
 _PARAGRAPHS: Final = (
     "Train an agent on real ARC tasks, and measure it on tasks that it never saw.",

@@ -118,7 +118,7 @@ def load_training_pairs(experiment: Experiment) -> TrainingPairs:
 
     Raises:
         ConfigValidationError: no task is left.
-        TaskFormatError, UnknownDatasetError: see :func:`jaxarc.training.pairs.load_pairs`.
+        TaskFormatError, UnknownDatasetError: see :func:`jaxarc.datasets.training_pairs.load_pairs`.
     """
     try:
         hides = experiment.answer.is_hidden

@@ -51,7 +51,8 @@ class SurrogateTrainingConfig(CheckedConfig):
     max_grad_norm: float = limited(1.0, low=1e-6, high=1e6)
     accumulation_steps: int = limited(1, low=1)  # parts of a batch, one after the other: saves memory; CPUs run faster
     precision: Precision = "float32"  # precision of products; parameters stay float32
-    weight_by_accuracy: bool = True  # weight each example by how right its expert was
+    train_step: Literal["adaptive", "compiled", "plain"] = "adaptive"  # compile and fall back; or fail; do not compile
+    weight_by_accuracy: bool = False  # weight each example by its expert's probability of what is right
 
     def validate(self) -> list[str]:
         problems = not_above_learning_rate(self.final_learning_rate, self.learning_rate)

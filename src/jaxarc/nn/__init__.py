@@ -9,14 +9,9 @@ from jaxarc.nn.optimizers import (
     surrogate_learning_rate,
     warmup_then_decay,
 )
-from jaxarc.nn.precision import (
-    cast_floats,
-    mixed_precision_matmul,
-    optimized_inference,
-    optimized_train_step,
-    products_in,
-)
+from jaxarc.nn.precision import cast_floats, mixed_precision_matmul, products_in
 from jaxarc.nn.shapes import make_tpu_friendly_shape, padded_fn
+from jaxarc.nn.update import optimized_inference, optimized_train_step, predict, update
 
 __all__ = [
     "MLP",
@@ -34,8 +29,10 @@ __all__ = [
     "optimized_inference",
     "optimized_train_step",
     "padded_fn",
+    "predict",
     "products_in",
     "rms_norm",
     "surrogate_learning_rate",
+    "update",
     "warmup_then_decay",
 ]

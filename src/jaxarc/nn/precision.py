@@ -5,21 +5,16 @@ same range and two correct digits. float16 keeps 10 bits of fraction and 5 of ex
 gradients below 6e-8 are 0, which is why a loss is multiplied by :data:`LOSS_SCALES` before they are taken.
 """
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float, Float32
 
 from jaxarc.fusion import compiles_for_cpu
-
-Params: TypeAlias = Any
-Model: TypeAlias = Callable[[Params, Array], Array]
 
 DTYPES: Final = {  # of what is cast, by the name in a config
     "float32": jnp.float32,
@@ -70,69 +65,6 @@ def mixed_precision_matmul(
         )
     with products_in(precision):
         return jnp.matmul(x.astype(dtype), w.astype(dtype), preferred_element_type=jnp.float32)
-
-
-@jax.jit(static_argnames=("model", "optimizer", "precision"), donate_argnums=(0, 1))
-def optimized_train_step(
-    params: Params,
-    opt_state: optax.OptState,
-    batch: dict[str, Array],
-    *,
-    model: Model,
-    optimizer: optax.GradientTransformation,
-    precision: str = "bfloat16",
-) -> tuple[Params, optax.OptState, Float32[Array, ""]]:
-    """Fit a model to a batch, by one step on the mean squared error; one compiled program.
-
-    The model computes in ``precision`` and is vectorized over the batch; parameters, the error and the optimizer are
-    float32. A model saves memory by ``jax.checkpoint`` on the body of the scan over its layers: around the whole loss
-    it would save nothing, since the backward pass begins by computing all of it again.
-
-    Args:
-        params: float32; they and ``opt_state`` are donated, so use only what is returned.
-        opt_state: of ``optimizer.init(params)``, or of the step before.
-        batch: ``x [B, ...]`` and ``y [B, ...]``.
-        model: of the parameters and the ``x`` of one example; a function that is defined once, since a new one is
-            compiled anew.
-        optimizer: of the parameters.
-        precision: one of :data:`DTYPES`.
-
-    Returns:
-        The parameters, the state of the optimizer, and the loss before the step.
-    """
-    dtype = require_precision(precision, "optimized_train_step")
-
-    def scaled_loss(params: Params) -> Float32[Array, ""]:
-        predictions = _predict(model, cast_floats(params, dtype), batch["x"].astype(dtype))
-        return jnp.mean((predictions - batch["y"]) ** 2) * LOSS_SCALES[precision]
-
-    # In float16 a gradient of 1e-8 would be 0. Of 1024 times the loss it is 1e-5, and is divided in float32.
-    with products_in(precision):
-        loss, gradient = jax.value_and_grad(scaled_loss)(params)
-    gradient = jax.tree.map(lambda x: x / LOSS_SCALES[precision], gradient)
-    updates, opt_state = optimizer.update(gradient, opt_state, params)
-    return optax.apply_updates(params, updates), opt_state, loss / LOSS_SCALES[precision]
-
-
-@jax.jit(static_argnames=("model", "precision"))
-def optimized_inference(
-    params: Params, x_batch: Float[Array, "B *n"], *, model: Model, precision: str = "bfloat16"
-) -> Float32[Array, "B *m"]:
-    """Return what a model predicts for each example; parameters and inputs are cast to ``precision``.
-
-    Args:
-        params: of the model.
-        x_batch: inputs of B examples.
-        model: see :func:`optimized_train_step`.
-        precision: one of :data:`DTYPES`.
-    """
-    dtype = require_precision(precision, "optimized_inference")
-    with products_in(precision):
-        return _predict(model, cast_floats(params, dtype), x_batch.astype(dtype))
-
-
-def _predict(model: Model, params: Params, x_batch: Array) -> Array:
-    return jax.vmap(model, (None, 0))(params, x_batch).astype(jnp.float32)
 
 
 def require_precision(precision: str, function: str) -> DTypeLike:

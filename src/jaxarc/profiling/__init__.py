@@ -4,7 +4,6 @@ from jaxarc.files import CacheFolderError
 from jaxarc.profiling.collectives import COLLECTIVES, Collective, count_collectives
 from jaxarc.profiling.compilation_cache import enable_compilation_cache
 from jaxarc.profiling.compile_counter import CompileCounter
-from jaxarc.profiling.costs import OperationCost, OperationCosts, costliest_operations
 from jaxarc.profiling.memory import (
     CompiledMemory,
     DeviceMemory,
@@ -25,14 +24,11 @@ __all__ = [
     "CompiledMemory",
     "DeviceMemory",
     "MemoryReport",
-    "OperationCost",
-    "OperationCosts",
     "OpsBenchmark",
     "ProfilerBusyError",
     "Timing",
     "benchmark_ops",
     "compiled_memory",
-    "costliest_operations",
     "count_collectives",
     "device_memory",
     "enable_compilation_cache",

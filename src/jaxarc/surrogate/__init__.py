@@ -1,16 +1,19 @@
-"""Models that learn an expert's distribution over candidates, in compiled steps."""
+"""Models that learn an expert's distribution over candidates, or the edges of causal graphs: data, steps and runs."""
 
 from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.nn.optimizers import init_optimizer, make_surrogate_optimizer, surrogate_learning_rate
-from jaxarc.surrogate.batch import TrainingBatchJAX, from_static, to_arrays, to_static
+from jaxarc.surrogate.batch import GraphBatch, TrainingBatchJAX, from_static, to_arrays, to_static
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of
-from jaxarc.surrogate.edge_scorer import EdgeScorer, create_edge_train_step, edge_probabilities
-from jaxarc.surrogate.losses import kl_divergence_loss_jax
-from jaxarc.surrogate.mesh import MeshTrainStep, create_mesh_train_step, place_weights
-from jaxarc.surrogate.parent_sets import draw_parent_sets
+from jaxarc.surrogate.edge_scorer import EdgeScorer, edge_probabilities
+from jaxarc.surrogate.experiment import SurrogateExperiment, SurrogateReport, make_task
+from jaxarc.surrogate.lookahead import LookaheadTask, SurrogateAgent
+from jaxarc.surrogate.losses import edge_loss, kl_divergence_loss_jax
+from jaxarc.surrogate.mesh import MeshPlacement, place_weights
 from jaxarc.surrogate.prefetcher import DataPrefetcher
 from jaxarc.surrogate.scorers import CandidateScorer, CountingScorer, choose_box
-from jaxarc.surrogate.structural_models import GraphBatch, describe_samples, draw_graphs
+from jaxarc.surrogate.structural_models import describe_samples, draw_graphs, draw_parent_sets
+from jaxarc.surrogate.task import StructuralModelsTask, SurrogateTask
+from jaxarc.surrogate.train import SurrogateResult, SurrogateState, train_surrogate
 from jaxarc.surrogate.train_step import (
     AdaptiveTrainStep,
     CompiledTrainStep,
@@ -31,9 +34,17 @@ __all__ = [
     "DataPrefetcher",
     "EdgeScorer",
     "GraphBatch",
-    "MeshTrainStep",
+    "LookaheadTask",
+    "MeshPlacement",
     "StructuralModelConfig",
+    "StructuralModelsTask",
+    "SurrogateAgent",
+    "SurrogateExperiment",
     "SurrogateNetworkConfig",
+    "SurrogateReport",
+    "SurrogateResult",
+    "SurrogateState",
+    "SurrogateTask",
     "SurrogateTrainingConfig",
     "TrainStep",
     "TrainingBatchJAX",
@@ -41,22 +52,23 @@ __all__ = [
     "choose_box",
     "convert_metrics",
     "create_adaptive_train_step",
-    "create_edge_train_step",
     "create_jax_surrogate_train_step",
-    "create_mesh_train_step",
     "create_surrogate_train_step",
     "describe_samples",
     "draw_graphs",
     "draw_parent_sets",
+    "edge_loss",
     "edge_probabilities",
     "from_static",
     "in_one_piece",
     "init_optimizer",
     "kl_divergence_loss_jax",
     "make_surrogate_optimizer",
+    "make_task",
     "over_stages",
     "place_weights",
     "surrogate_learning_rate",
     "to_arrays",
     "to_static",
+    "train_surrogate",
 ]

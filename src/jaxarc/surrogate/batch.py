@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Float32
+from jaxtyping import Array, Bool, Float32
 
 ParentSets: TypeAlias = tuple[tuple[tuple[str, ...], ...], ...]
 """Sorted names of each candidate of each example."""
@@ -187,16 +187,23 @@ class TrainingBatchJAX(eqx.Module):
             _check_range("expert_accuracies", np.asarray(self.expert_accuracies))
 
 
-def require_batch(batch: Any, kind: type = TrainingBatchJAX) -> None:
-    """Refuse what is no batch of a kind, before an attribute of it is missed.
+class GraphBatch(eqx.Module):
+    """B structural models over d variables: described samples, and the true graph."""
+
+    data: Float32[Array, "B N d 3"]  # of describe_samples
+    adjacency: Bool[Array, "B d d"]  # [i, j]: variable i is a parent of variable j
+
+
+def require_batch(batch: Any) -> None:
+    """Refuse what is no batch, before an attribute of it is missed.
 
     Raises:
-        TypeError: names the type that came and the one that is expected.
+        TypeError: names the type that came and those that are expected.
     """
-    if not isinstance(batch, kind):
+    if not isinstance(batch, TrainingBatchJAX | GraphBatch):
         raise TypeError(
-            f"a train step takes a batch of the type {kind.__name__}, got {type(batch).__name__}; make one with "
-            f"jaxarc.surrogate.{kind.__name__}, of labelled data after jaxarc.surrogate.to_arrays"
+            f"a train step takes a batch of the type TrainingBatchJAX or GraphBatch, got {type(batch).__name__}; make "
+            "one with jaxarc.surrogate.TrainingBatchJAX, of labelled data after jaxarc.surrogate.to_arrays"
         )
 
 

@@ -1,19 +1,19 @@
-"""A model of the edges of a causal graph, from samples of its variables, and the step that trains it."""
+"""A model of the edges of a causal graph, from samples of its variables."""
+
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Bool, Float, Float32
 
-from jaxarc.config import SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.config import SurrogateNetworkConfig
 from jaxarc.config.surrogate import MAX_VARIABLES
 from jaxarc.nn.layers import MLP, gelu_mlp
+from jaxarc.nn.update import predict
 from jaxarc.surrogate.encoders import MomentEncoder
-from jaxarc.surrogate.losses import Metrics
-from jaxarc.surrogate.structural_models import GraphBatch, describe_samples
-from jaxarc.surrogate.train_step import Model, Step, create_example_train_step
+from jaxarc.surrogate.structural_models import describe_samples
 from jaxarc.surrogate.trunk import Trunk
 from jaxarc.types import PRNGKey
 
@@ -41,33 +41,6 @@ class EdgeScorer(eqx.Module):
     def __call__(self, data: Float[Array, "N d 3"]) -> Float[Array, "d d"]:
         """Return a logit of each edge i -> j; those of the diagonal mean nothing."""
         return self.head(self.trunk(self.encoder(data)))[..., 0]
-
-
-def edge_loss(logits: Float32[Array, "d d"], adjacency: Bool[Array, "d d"]) -> Float32[Array, ""]:
-    """Return the cross-entropy of an edge in nats, the mean over the ordered pairs of different variables."""
-    each = optax.sigmoid_binary_cross_entropy(logits, adjacency.astype(jnp.float32))
-    is_pair = ~jnp.eye(len(adjacency), dtype=jnp.bool_)
-    return jnp.where(is_pair, each, jnp.float32(0)).sum() / is_pair.sum(dtype=jnp.int32).astype(jnp.float32)
-
-
-def create_edge_train_step(
-    model: Model, optimizer: optax.GradientTransformation, config: SurrogateTrainingConfig
-) -> Step:
-    """Make a compiled step that learns the edges of graphs; see :func:`create_example_train_step`.
-
-    Args:
-        model: an :class:`EdgeScorer`, or a model that is called as one; it gives the structure only.
-        optimizer: of the model's floating-point arrays.
-        config: of precision and accumulation.
-
-    Returns:
-        The step, of batches of :class:`GraphBatch`. Its metrics are ``total_loss`` and ``gradient_norm``, arrays.
-    """
-
-    def example_loss(model: Model, example: GraphBatch) -> tuple[Array, Metrics]:
-        return edge_loss(model(example.data).astype(jnp.float32), example.adjacency), {}
-
-    return create_example_train_step(model, optimizer, example_loss, config, GraphBatch)
 
 
 def edge_probabilities(
@@ -103,6 +76,6 @@ def edge_probabilities(
 
 
 @eqx.filter_jit
-def predict_edges(model: Model, data: Float32[Array, "B N d 3"]) -> Float32[Array, "B d d"]:
+def predict_edges(model: Callable[..., Array], data: Float32[Array, "B N d 3"]) -> Float32[Array, "B d d"]:
     """Return the probabilities of the edges of a batch of models; those of the diagonal mean nothing."""
-    return jax.nn.sigmoid(jax.vmap(model)(data).astype(jnp.float32))
+    return jax.nn.sigmoid(predict(model, data))

@@ -1,17 +1,11 @@
-"""Losses of surrogates, and their weighted mean gradient over a batch.
+"""Losses of surrogates: the divergence from an expert's distribution, and the cross-entropy of edges."""
 
-A batch is reduced example by example (:func:`mean_gradient`), by compiled loops or by loops of Python, so that the
-compiled and the plain train step do the same arithmetic.
-"""
-
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final
 
 import jax
 import jax.numpy as jnp
+import optax
 from jaxtyping import Array, Bool, Float32
-
-from jaxarc.nn.precision import LOSS_SCALES, products_in
 
 UNLIKELY: Final = -1e9  # logit of padding: no probability, and a finite gradient
 
@@ -61,111 +55,8 @@ def weighted_mean(values: Float32[Array, "*B"], weights: Float32[Array, "*B"]) -
     return (values * weights).sum() / jnp.where(total > 0, total, jnp.float32(1))
 
 
-Tree: TypeAlias = Any
-Metrics: TypeAlias = dict[str, Float32[Array, ""]]
-ExampleLoss: TypeAlias = Callable[[Tree, Tree], tuple[Float32[Array, ""], Metrics]]
-"""From parameters and one example to its loss and its metrics."""
-
-
-class BatchMeans(NamedTuple):
-    """Weighted means over a batch."""
-
-    loss: Float32[Array, ""]
-    metrics: Metrics
-    gradient: Tree
-
-
-class Loops(NamedTuple):
-    """The loops over the examples of a part and over the parts of a batch: :data:`COMPILED` or :data:`PYTHON`."""
-
-    over_examples: Callable[[Callable[[Tree], Tree], Tree], Tree]  # stacks the results along a leading axis
-    over_parts: Callable[[Callable[[Tree, Tree], tuple[Tree, None]], Tree, Tree], Tree]  # carries a sum along
-
-
-def mean_gradient(
-    example_loss: ExampleLoss,
-    params: Tree,
-    examples: Tree,
-    weights: Float32[Array, " B"],
-    accumulation_steps: int,
-    loops: Loops,
-    precision: str = "float32",
-) -> BatchMeans:
-    """Return the weighted mean of loss, metrics and gradient over a batch.
-
-    The weights are divided by their sum over the whole batch before it is cut into parts, so the sum over parts is the
-    mean over the batch. With weights (1, 1, 2, 0) and two parts the shares are (1/4, 2/4) and (1/4, 0); means of the
-    parts by themselves could not be combined without their weights.
-
-    Args:
-        example_loss: of one example.
-        params: float32 arrays.
-        examples: arrays with a leading axis B.
-        weights: of the examples, 0 or more; where all are 0 so is the gradient.
-        accumulation_steps: number of parts; divides B.
-        loops: :data:`COMPILED` or :data:`PYTHON`.
-        precision: of the products; in float16 the loss is scaled while its gradient is taken.
-
-    Raises:
-        ValueError: ``accumulation_steps`` does not divide B.
-    """
-    loss_scale = LOSS_SCALES[precision]
-    total = weights.sum()
-    shares = weights / jnp.where(total > 0, total, jnp.float32(1))
-
-    # The loss of a part is a sum of shares, not a mean: so losses, metrics and gradients of the parts only need adding.
-    def part_loss(params: Tree, part: tuple[Tree, Float32[Array, " b"]]) -> tuple[Float32[Array, ""], Metrics]:
-        examples, shares = part
-        losses, metrics = loops.over_examples(lambda example: example_loss(params, example), examples)
-        return (losses * shares).sum() * loss_scale, jax.tree.map(lambda x: (x * shares).sum(), metrics)
-
-    def of_part(part: tuple[Tree, Float32[Array, " b"]]) -> BatchMeans:
-        with products_in(precision):
-            (loss, metrics), gradient = jax.value_and_grad(part_loss, has_aux=True)(params, part)
-        return BatchMeans(loss / loss_scale, metrics, jax.tree.map(lambda x: x / loss_scale, gradient))
-
-    if accumulation_steps == 1:
-        return of_part((examples, shares))
-    # The sum starts from the first part instead of zeros, so it has the shapes and dtypes of a real gradient.
-    parts = _cut((examples, shares), accumulation_steps)
-    first = jax.tree.map(lambda x: x[0], parts)
-    others = jax.tree.map(lambda x: x[1:], parts)
-
-    def add_part(sums: BatchMeans, part: tuple[Tree, Float32[Array, " b"]]) -> tuple[BatchMeans, None]:
-        return jax.tree.map(jnp.add, sums, of_part(part)), None
-
-    return loops.over_parts(add_part, of_part(first), others)
-
-
-def _cut(examples: Tree, count: int) -> Tree:
-    """Cut examples into parts along a new leading axis: of 8 examples and 4 parts, the first part is (0, 4).
-
-    Where each device of a mesh holds neighbors, 0 .. 3 and 4 .. 7, each device so has an equal share of every part.
-    """
-    num_examples = jax.tree.leaves(examples)[0].shape[0]
-    if num_examples % count:
-        raise ValueError(
-            f"accumulation_steps must divide the number of examples in a batch, got {count} and {num_examples}; "
-            "change one of them"
-        )
-    # [8, ...] -> [2, 4, ...] -> [4, 2, ...]: the rows 0 1 2 3 and 4 5 6 7, read by columns.
-    return jax.tree.map(lambda x: x.reshape(-1, count, *x.shape[1:]).swapaxes(0, 1), examples)
-
-
-def _each_in_python(function: Callable[[Tree], Tree], examples: Tree) -> Tree:
-    count = jax.tree.leaves(examples)[0].shape[0]
-    results = [function(jax.tree.map(lambda x, index=index: x[index], examples)) for index in range(count)]
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *results)
-
-
-def _sum_in_python(function: Callable[[Tree, Tree], tuple[Tree, None]], sums: Tree, parts: Tree) -> Tree:
-    for index in range(jax.tree.leaves(parts)[0].shape[0]):
-        sums, _ = function(sums, jax.tree.map(lambda x, index=index: x[index], parts))
-    return sums
-
-
-COMPILED: Final = Loops(  # the model must be traceable
-    over_examples=lambda function, examples: jax.vmap(function)(examples),
-    over_parts=lambda function, sums, parts: jax.lax.scan(function, sums, parts)[0],
-)
-PYTHON: Final = Loops(_each_in_python, _sum_in_python)  # the model may branch on values
+def edge_loss(logits: Float32[Array, "d d"], adjacency: Bool[Array, "d d"]) -> Float32[Array, ""]:
+    """Return the cross-entropy of an edge in nats, the mean over the ordered pairs of different variables."""
+    each = optax.sigmoid_binary_cross_entropy(logits, adjacency.astype(jnp.float32))
+    is_pair = ~jnp.eye(len(adjacency), dtype=jnp.bool_)
+    return jnp.where(is_pair, each, jnp.float32(0)).sum() / is_pair.sum(dtype=jnp.int32).astype(jnp.float32)

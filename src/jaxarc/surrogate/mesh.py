@@ -9,15 +9,12 @@ from typing import Any, Final, Self, TypeVar
 import jax
 import optax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from jax.stages import Compiled
 from jax.tree_util import KeyPath, keystr, tree_map_with_path
 
-from jaxarc.config import SurrogateMeshConfig, SurrogateTrainingConfig
+from jaxarc.config import SurrogateMeshConfig
 from jaxarc.parallel import create_mesh
 from jaxarc.parallel.mesh import DATA, MODEL, REPLICATED, SPLIT, STAGE, is_array, place
-from jaxarc.surrogate.batch import TrainingBatchJAX, require_batch
-from jaxarc.surrogate.candidates import CandidateSet, candidates_of
-from jaxarc.surrogate.train_step import LossFunction, Metrics, Model, create_jax_surrogate_train_step
+from jaxarc.surrogate.train_step import Model
 from jaxarc.surrogate.trunk import in_one_piece, over_stages
 
 Tree = TypeVar("Tree")
@@ -27,6 +24,10 @@ _LAYERS: Final = "trunk.layers."  # in the names of arrays with a leading axis o
 
 class MeshPlacement:
     """Puts models, optimizer states and batches on the devices of a mesh; without a mesh everything stays as it is.
+
+    A train step on arrays that lie on a mesh is one program for all its devices. It computes what it does on one device
+    but for rounding: the compiler chooses in which order it adds the devices' sums. Model and state are donated where
+    they are on the mesh already, as those that a step returns are.
 
     Attributes:
         mesh: of the devices; None for the default device.
@@ -109,81 +110,6 @@ class MeshPlacement:
     def gather(self, model: Model) -> Model:
         """Return the model on one device, to be evaluated."""
         return model if self.mesh is None else in_one_piece(model)
-
-
-class MeshTrainStep:
-    """A compiled step on a mesh; see :func:`create_mesh_train_step`.
-
-    Attributes:
-        mesh: that it runs on.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        optimizer: optax.GradientTransformation,
-        loss_fn: LossFunction,
-        config: SurrogateTrainingConfig,
-        mesh: Mesh,
-    ):
-        self.mesh = mesh
-        self._placement = MeshPlacement(mesh, config.accumulation_steps)
-        self._step = create_jax_surrogate_train_step(model, self._placement.keep(optimizer), loss_fn, config)
-
-    def __call__(
-        self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
-    ) -> tuple[Model, optax.OptState, Metrics]:
-        """Do what :class:`~jaxarc.surrogate.TrainStep` says; what is not on the mesh yet is put there first."""
-        return self._step(*self.place(model, opt_state, batch, candidates))
-
-    def compile(
-        self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
-    ) -> Compiled:
-        """Compile for these arguments and run nothing; see :func:`jaxarc.profiling.count_collectives`."""
-        return self._step.compile(*self.place(model, opt_state, batch, candidates))
-
-    def place(
-        self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None
-    ) -> tuple[Model, optax.OptState, TrainingBatchJAX, CandidateSet]:
-        """Put all arguments on the mesh, so that a call copies nothing.
-
-        Raises:
-            TypeError: the batch is no :class:`TrainingBatchJAX`.
-            ValueError: the batch cannot be split evenly.
-        """
-        require_batch(batch)
-        # Labels are static, so they become arrays before the examples are split.
-        described = candidates_of(batch) if candidates is None else candidates
-        batch, described = self._placement.place_batch((batch, described))
-        model, opt_state = self._placement.place_weights((model, opt_state))
-        return model, opt_state, batch, described
-
-
-def create_mesh_train_step(
-    model: Model,
-    optimizer: optax.GradientTransformation,
-    loss_fn: LossFunction,
-    config: SurrogateTrainingConfig,
-    mesh: Mesh,
-) -> MeshTrainStep:
-    """Make a step that is compiled as one program for all devices of a mesh.
-
-    It computes what :func:`create_jax_surrogate_train_step` does, but for rounding: the compiler chooses in which order
-    it adds the devices' sums. Model and state are donated where they are on the mesh already, as those that a step
-    returns are.
-
-    Args:
-        model: with a trunk over stages (:func:`over_stages`) where the mesh has the axis ``"stage"``.
-        optimizer: of the model's floating-point arrays.
-        loss_fn: of one example.
-        config: of precision, accumulation and weights.
-        mesh: along ``"data"`` the examples are split, along ``"model"`` and ``"stage"`` the weights; see
-            :func:`~jaxarc.surrogate.place_weights`.
-
-    Raises:
-        ValueError: the mesh has no axis ``"data"``.
-    """
-    return MeshTrainStep(model, optimizer, loss_fn, config, mesh)
 
 
 def place_weights(weights: Tree, mesh: Mesh) -> Tree:

@@ -20,6 +20,8 @@ import jax
 import numpy as np
 from jax.sharding import Sharding
 
+from jaxarc.surrogate.batch import LabelledData, to_arrays
+
 Item = TypeVar("Item")
 
 _END: Final = object()  # after the last item
@@ -47,8 +49,9 @@ class DataPrefetcher(Generic[Item]):
         """Start the thread.
 
         Args:
-            data_iterator: of pytrees of arrays; it does loading and preprocessing. It may reuse its host arrays for
-                each item, since they are copied.
+            data_iterator: of pytrees of arrays, or of labelled data, of which :func:`~jaxarc.surrogate.to_arrays` makes
+                arrays; it does loading and preprocessing. It may reuse its host arrays for each item, since they are
+                copied.
             buffer_size: length of the queue. 2 to 4 take little memory, 8 to 16 bridge uneven loading times.
             placement: sharding of the arrays, such as split over devices; the default device when left out.
 
@@ -149,4 +152,6 @@ class _Producer:
 
 def _own(item: Any) -> Any:
     """Copy host arrays: on a CPU a device array may share the memory that the iterator fills next."""
+    if isinstance(item, LabelledData):
+        return to_arrays(item)
     return jax.tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, item)

@@ -1,7 +1,7 @@
 """Train steps of a surrogate: compiled as one program, plain operation by operation, or one that chooses.
 
 A step makes arrays of the batch (:class:`_Intake`), takes the weighted mean gradient over its examples, and applies the
-optimizer (:func:`_update`). All steps share :func:`_update`, so the compiled and the plain one have the same numerics.
+optimizer. The compiled and the plain step share :func:`_update`, so they have the same numerics.
 """
 
 import logging
@@ -15,44 +15,31 @@ import numpy as np
 import optax
 from jax.core import Tracer
 from jax.stages import Compiled
-from jaxtyping import Array, Float32
+from jaxtyping import Array, Bool, Float32
 
 from jaxarc.config import SurrogateTrainingConfig
 from jaxarc.nn.precision import DTYPES, cast_floats
-from jaxarc.surrogate.batch import TrainingBatchJAX, require_batch
+from jaxarc.nn.update import COMPILED, PYTHON, Loops, Metrics, update
+from jaxarc.surrogate.batch import GraphBatch, TrainingBatchJAX, require_batch
 from jaxarc.surrogate.candidates import CandidateSet, candidates_of, check_padding, check_shapes
-from jaxarc.surrogate.losses import (
-    COMPILED,
-    PYTHON,
-    Loops,
-    Metrics,
-    kl_divergence_loss_jax,
-    mask_padding,
-    mean_gradient,
-)
+from jaxarc.surrogate.losses import kl_divergence_loss_jax, mask_padding
 
 Model: TypeAlias = Any
-"""A pytree, such as an Equinox module, to be called with the data [N, d, 3] and the candidates of one example.
+"""A pytree, such as an Equinox module, to be called with the data [N, d, 3] and the candidates of one example, if any.
 
 Parameters and candidates are cast to the precision of the computation before the call. The data stay float32: the
 model casts them, after it has taken means over samples for example.
 """
-LossFunction: TypeAlias = Callable[[Float32[Array, " k"], Float32[Array, " k"]], Float32[Array, ""]]
-"""From the logits of one example, very low for padding, and the expert's probabilities to a loss."""
-
-
-Step: TypeAlias = Callable[[Model, optax.OptState, Any], tuple[Model, optax.OptState, Metrics]]
-"""From a model, its optimizer's state and a batch to the new model, the new state and metrics of the batch.
-
-The model and the state that go in are donated.
-"""
+LossFunction: TypeAlias = Callable[[Float32[Array, "..."], Array], Float32[Array, ""]]
+"""From the logits of one example, very low for padding, and the expert's probabilities, or the graph, to a loss."""
+Batch: TypeAlias = TrainingBatchJAX | GraphBatch
 
 
 class TrainStep(Protocol):
     """The signature of a train step."""
 
     def __call__(
-        self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
+        self, model: Model, opt_state: optax.OptState, batch: Batch, candidates: CandidateSet | None = None
     ) -> tuple[Model, optax.OptState, Metrics]:
         """Update the model once.
 
@@ -60,28 +47,27 @@ class TrainStep(Protocol):
             model: has the structure of the model that the step was made for.
             opt_state: from :func:`init_optimizer` or the step before.
             batch: of B examples.
-            candidates: of the examples; by default the parent sets that the batch names.
+            candidates: of the examples of a :class:`TrainingBatchJAX`; by default the parent sets that it names.
 
         Returns:
-            The new model and state, and ``total_loss``, ``top1_agreement`` (share, weighted as the loss is, of examples
-            whose first choice is one that the expert likes best) and ``gradient_norm``, arrays;
+            The new model and state, and ``total_loss``, ``gradient_norm`` and, of candidates, ``top1_agreement``
+            (share, weighted as the loss is, of examples whose first choice is one that the expert likes best), arrays;
             :func:`convert_metrics` makes numbers of them.
 
         Raises:
-            TypeError: the batch is no :class:`TrainingBatchJAX`.
+            TypeError: the batch is no :class:`TrainingBatchJAX` or :class:`GraphBatch`.
             ValueError: the candidates do not fit the batch, the batch cannot be cut into ``accumulation_steps``, or the
                 expert gives weight to padding, which is checked at the first call only.
         """
         ...
 
 
-class BatchArrays(NamedTuple):
+class Examples(NamedTuple):
     """The arrays of a batch of B examples, as the loss needs them."""
 
     data: Float32[Array, "B N d 3"]
-    probs: Float32[Array, "B k"]
-    weights: Float32[Array, " B"]
-    candidates: CandidateSet
+    target: Float32[Array, "B k"] | Bool[Array, "B d d"]  # the expert's probabilities, or the graph
+    candidates: CandidateSet | None  # None where a model scores edges
 
 
 class CompiledTrainStep:
@@ -98,22 +84,24 @@ class CompiledTrainStep:
         self._intake = _Intake(config)
 
         # Leaves that are no arrays cannot be arguments of compiled code; they come from outside, the same at each call.
-        def surrogate_update(params: Model, opt_state: optax.OptState, fixed: Model, examples: BatchArrays) -> tuple:
+        def surrogate_update(
+            params: Model, opt_state: optax.OptState, fixed: Model, examples: Examples, weights: Array | None
+        ) -> tuple:
             rest = eqx.combine(fixed, self._static)
-            return _update(params, rest, opt_state, examples, optimizer, loss_fn, config, COMPILED)
+            return _update(params, rest, opt_state, examples, weights, optimizer, loss_fn, config, COMPILED)
 
         self._update = jax.jit(surrogate_update, donate_argnums=(0, 1))
 
     def __call__(
-        self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
+        self, model: Model, opt_state: optax.OptState, batch: Batch, candidates: CandidateSet | None = None
     ) -> tuple[Model, optax.OptState, Metrics]:
         """Do what :class:`TrainStep` says."""
         params, fixed, _ = _split(model)
-        params, opt_state, metrics = self._update(params, opt_state, fixed, self._intake(batch, candidates))
+        params, opt_state, metrics = self._update(params, opt_state, fixed, *self._intake(batch, candidates))
         return eqx.combine(params, fixed, self._static), opt_state, metrics
 
     def compile(
-        self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
+        self, model: Model, opt_state: optax.OptState, batch: Batch, candidates: CandidateSet | None = None
     ) -> Compiled:
         """Compile for the shapes of these arguments and run nothing; calls with such arguments are then compiled.
 
@@ -121,7 +109,7 @@ class CompiledTrainStep:
             The program, for example for :func:`jaxarc.profiling.compiled_memory`.
         """
         params, fixed, _ = _split(model)
-        return self._update.lower(params, opt_state, fixed, self._intake(batch, candidates)).compile()
+        return self._update.lower(params, opt_state, fixed, *self._intake(batch, candidates)).compile()
 
 
 def create_jax_surrogate_train_step(
@@ -155,65 +143,16 @@ def create_surrogate_train_step(
     intake = _Intake(config)
 
     def step(
-        model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
+        model: Model, opt_state: optax.OptState, batch: Batch, candidates: CandidateSet | None = None
     ) -> tuple[Model, optax.OptState, Metrics]:
         params, fixed, _ = _split(model)
         rest = eqx.combine(fixed, static)
-        examples = intake(batch, candidates)
+        examples, weights = intake(batch, candidates)
         with jax.disable_jit():
-            params, opt_state, metrics = _update(params, rest, opt_state, examples, optimizer, loss_fn, config, PYTHON)
+            params, opt_state, metrics = _update(
+                params, rest, opt_state, examples, weights, optimizer, loss_fn, config, PYTHON
+            )
         return eqx.combine(params, rest), opt_state, metrics
-
-    return step
-
-
-def create_example_train_step(
-    model: Model,
-    optimizer: optax.GradientTransformation,
-    example_loss: Callable[[Model, Any], tuple[Array, Metrics]],
-    config: SurrogateTrainingConfig,
-    kind: type,
-) -> Step:
-    """Make a compiled step of any loss of one example; all examples have the same weight.
-
-    It is compiled at its first call, and again only for other shapes. The model's floating-point arrays and the state
-    that go in are donated, so they must not be used again.
-
-    Args:
-        model: gives the structure and the leaves that are no arrays; the values of its arrays are not kept.
-        optimizer: of the model's floating-point arrays.
-        example_loss: from a model in the config's precision and one example to a loss and metrics.
-        config: of precision and accumulation.
-        kind: type of the batches, pytrees of arrays with a leading axis of examples; others are a TypeError.
-
-    Returns:
-        The step. Its metrics are ``total_loss``, ``gradient_norm`` and those of the loss, means over the batch.
-    """
-    static = eqx.filter(model, eqx.is_array, inverse=True)
-    dtype = DTYPES[config.precision]
-
-    def example_update(params: Model, opt_state: optax.OptState, fixed: Model, batch: Any) -> tuple:
-        rest = eqx.combine(fixed, static)
-
-        def loss_of(params: Model, example: Any) -> tuple[Array, Metrics]:
-            return example_loss(eqx.combine(cast_floats(params, dtype), rest), example)
-
-        # Equal weights make the mean over the batch the plain one, however many parts it is cut into.
-        weights = jnp.ones(len(jax.tree.leaves(batch)[0]), jnp.float32)
-        parts = config.accumulation_steps
-        precision = config.precision
-        sums = mean_gradient(loss_of, params, batch, weights, parts, COMPILED, precision)
-        updates, opt_state = optimizer.update(sums.gradient, opt_state, params)
-        metrics = {"total_loss": sums.loss, **sums.metrics, "gradient_norm": optax.tree.norm(sums.gradient)}
-        return optax.apply_updates(params, updates), opt_state, metrics
-
-    compiled = jax.jit(example_update, donate_argnums=(0, 1))
-
-    def step(model: Model, opt_state: optax.OptState, batch: Any) -> tuple[Model, optax.OptState, Metrics]:
-        require_batch(batch, kind)
-        params, fixed, _ = _split(model)
-        params, opt_state, metrics = compiled(params, opt_state, fixed, batch)
-        return eqx.combine(params, fixed, static), opt_state, metrics
 
     return step
 
@@ -225,8 +164,10 @@ class _Intake:
         self._by_accuracy = config.weight_by_accuracy
         self._has_seen_values = False
 
-    def __call__(self, batch: TrainingBatchJAX, candidates: CandidateSet | None) -> BatchArrays:
+    def __call__(self, batch: Batch, candidates: CandidateSet | None) -> tuple[Examples, Float32[Array, " B"] | None]:
         require_batch(batch)
+        if isinstance(batch, GraphBatch):
+            return Examples(batch.data, batch.adjacency, None), None
         candidates = candidates_of(batch) if candidates is None else candidates
         check_shapes(batch, candidates)
         # To see values the host waits for the device. So only the first batch pays for it.
@@ -234,9 +175,8 @@ class _Intake:
             self._has_seen_values = check_padding(batch, candidates)
         # With equal weights the loss is the plain mean; otherwise an expert of accuracy
         # 0.9 counts thrice as much as one of 0.3.
-        accuracies = batch.expert_accuracies
-        weights = accuracies if self._by_accuracy else jnp.ones_like(accuracies)
-        return BatchArrays(batch.observational_data, batch.expert_probs, weights, candidates)
+        weights = batch.expert_accuracies if self._by_accuracy else None
+        return Examples(batch.observational_data, batch.expert_probs, candidates), weights
 
 
 def _split(model: Model) -> tuple[Model, Model, Model]:
@@ -249,32 +189,36 @@ def _update(
     params: Model,
     rest: Model,
     opt_state: optax.OptState,
-    examples: BatchArrays,
+    examples: Examples,
+    weights: Float32[Array, " B"] | None,
     optimizer: optax.GradientTransformation,
     loss_fn: LossFunction,
     config: SurrogateTrainingConfig,
     loops: Loops,
 ) -> tuple[Model, optax.OptState, Metrics]:
-    """Take the mean gradient over the examples, and apply the optimizer."""
-    # The parameters stay float32. The cast is inside of what is differentiated, so the gradient arrives as float32 too.
-    dtype = DTYPES[config.precision]
+    """Do the one update that all steps share."""
 
-    def example_loss(params: Model, example: BatchArrays) -> tuple[Array, Metrics]:
-        model = eqx.combine(cast_floats(params, dtype), rest)
-        logits = model(example.data, cast_floats(example.candidates, dtype)).astype(jnp.float32)
-        logits = mask_padding(logits, example.candidates.is_real)
-        agrees = (
-            example.probs[jnp.argmax(logits)] == example.probs.max()
-        )  # several candidates may share the highest probability
-        return loss_fn(logits, example.probs), {"top1_agreement": agrees.astype(jnp.float32)}
+    def example_loss(params: Model, example: Examples) -> tuple[Array, Metrics]:
+        model = eqx.combine(params, rest)
+        if example.candidates is None:
+            return loss_fn(model(example.data).astype(jnp.float32), example.target), {}
+        candidates = cast_floats(example.candidates, DTYPES[config.precision])
+        logits = mask_padding(model(example.data, candidates).astype(jnp.float32), candidates.is_real)
+        # Several candidates may share the highest probability.
+        agrees = example.target[jnp.argmax(logits)] == example.target.max()
+        return loss_fn(logits, example.target), {"top1_agreement": agrees.astype(jnp.float32)}
 
-    parts = config.accumulation_steps
-    precision = config.precision
-    means = mean_gradient(example_loss, params, examples, examples.weights, parts, loops, precision)
-    # The norm is that of the mean gradient, before the optimizer clips it.
-    updates, opt_state = optimizer.update(means.gradient, opt_state, params)
-    metrics = {"total_loss": means.loss, **means.metrics, "gradient_norm": optax.tree.norm(means.gradient)}
-    return optax.apply_updates(params, updates), opt_state, metrics
+    return update(
+        params,
+        opt_state,
+        example_loss,
+        examples,
+        optimizer,
+        weights=weights,
+        precision=config.precision,
+        accumulation_steps=config.accumulation_steps,
+        loops=loops,
+    )
 
 
 # The errors of tracing and compiling, which make the adaptive step fall back. Wrong shapes and wrong batches raise
@@ -298,32 +242,40 @@ class AdaptiveTrainStep:
         compiled: whether calls are compiled; false after a failure.
     """
 
-    def __init__(self, compiled_step: CompiledTrainStep | None, plain_step: TrainStep, compile_from: int = 0):
+    def __init__(
+        self,
+        compiled_step: CompiledTrainStep | None,
+        plain_step: TrainStep,
+        compile_from: int = 0,
+        falls_back: bool = True,
+    ):
         """Choose between two steps; see :func:`create_adaptive_train_step`.
 
         Args:
             compiled_step: None to compile nothing.
             plain_step: of the same numerics.
             compile_from: size of the data of the smallest batch that is compiled.
+            falls_back: false to raise the errors of compiling.
         """
         self.compiled = compiled_step is not None
         self._compiled_step = compiled_step
         self._plain_step = plain_step
         self._compile_from = compile_from
-        self._has_compiled = False
+        self._may_fail = falls_back  # until it has compiled
 
     def __call__(
-        self, model: Model, opt_state: optax.OptState, batch: TrainingBatchJAX, candidates: CandidateSet | None = None
+        self, model: Model, opt_state: optax.OptState, batch: Batch, candidates: CandidateSet | None = None
     ) -> tuple[Model, optax.OptState, Metrics]:
         """Do what :class:`TrainStep` says."""
         require_batch(batch)
         arguments = (model, opt_state, batch, candidates)
-        if self._compiled_step is None or batch.observational_data.size < self._compile_from:
+        data = batch.data if isinstance(batch, GraphBatch) else batch.observational_data
+        if self._compiled_step is None or data.size < self._compile_from:
             return self._plain_step(*arguments)
         # Only compiling is tried, not running: so nothing is donated yet when it fails, and the plain
         # step can still use all arguments. With a tracer among them the caller compiles, and this
         # step is a part of the caller's program.
-        if not self._has_compiled and not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments)):
+        if self._may_fail and not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments)):
             jax.block_until_ready(arguments)  # an error in making them is raised here, and is no failure to compile
             try:
                 self._compiled_step.compile(*arguments)
@@ -332,7 +284,7 @@ class AdaptiveTrainStep:
                 self.compiled = False
                 self._compiled_step = None
                 return self._plain_step(*arguments)
-            self._has_compiled = True
+            self._may_fail = False
         return self._compiled_step(*arguments)
 
 
@@ -345,24 +297,28 @@ def create_adaptive_train_step(
     config: SurrogateTrainingConfig | None = None,
     compile_from: int = 0,
 ) -> AdaptiveTrainStep:
-    """Make a step that is compiled when possible, and plain otherwise or when asked for.
+    """Make the step that ``config.train_step`` names, as ``jaxarc train surrogate=...`` does.
 
-    A model is traced at its first call, so only then it shows whether it can be compiled. The step falls back for a
-    model whose Python code needs values, or that the backend refuses; other errors, and those of a running program,
-    are raised.
+    ``adaptive`` compiles when possible and is plain otherwise: a model is traced at its first call, so only then it
+    shows whether it can be compiled. The step falls back for a model whose Python code needs values, or that the
+    backend refuses; other errors, and those of a running program, are raised. ``compiled`` raises all errors, and
+    ``plain`` compiles nothing.
 
     Args:
-        use_jax_compilation: false for a plain step.
+        use_jax_compilation: false for a plain step, whatever the config names.
         model: see :func:`create_jax_surrogate_train_step`.
         optimizer: of the model's floating-point arrays.
         loss_fn: of one example.
-        config: of precision, accumulation and weights.
+        config: of the kind of step, precision, accumulation and weights.
         compile_from: size of the data of a batch, B * N * d * 3; smaller batches take the plain step, which is
             faster for a few steps, because it does not wait for the compiler.
     """
-    parts = (model, optimizer, loss_fn, config or SurrogateTrainingConfig())
-    compiled_step = create_jax_surrogate_train_step(*parts) if use_jax_compilation else None
-    return AdaptiveTrainStep(compiled_step, create_surrogate_train_step(*parts), compile_from)
+    config = config or SurrogateTrainingConfig()
+    parts = (model, optimizer, loss_fn, config)
+    compiles = use_jax_compilation and config.train_step != "plain"
+    compiled_step = create_jax_surrogate_train_step(*parts) if compiles else None
+    falls_back = config.train_step == "adaptive"
+    return AdaptiveTrainStep(compiled_step, create_surrogate_train_step(*parts), compile_from, falls_back)
 
 
 def convert_metrics(metrics: Mapping[str, Any]) -> dict[str, Any]:

@@ -165,7 +165,7 @@ def over_stages(model: Model, mesh: Mesh, num_parts: int) -> Model:
 
     Args:
         model: has a :class:`~jaxarc.surrogate.trunk.Trunk`, and is not placed yet; see
-            :func:`~jaxarc.surrogate.create_mesh_train_step`.
+            :class:`~jaxarc.surrogate.MeshPlacement`.
         mesh: has the axis ``"stage"``, and of others at most ``"data"``.
         num_parts: number of parts of a batch; see :func:`~jaxarc.parallel.pipeline`.
 

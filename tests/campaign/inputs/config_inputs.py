@@ -12,7 +12,7 @@ from jaxarc.cli.settings import AGENT_RUN, SURROGATE_RUN, read_any_experiment, t
 from jaxarc.cli.train import expand
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.runs.state import require_same_choices
-from jaxarc.training.surrogates import SurrogateExperiment
+from jaxarc.surrogate.experiment import SurrogateExperiment
 
 _KINDS: Final = {
     kind.__name__: kind for run_kind in (AGENT_RUN, SURROGATE_RUN) for kind in run_kind.topics.values()

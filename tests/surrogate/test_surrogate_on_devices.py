@@ -19,10 +19,8 @@ from jaxarc.config import ParentSetsConfig
 from jaxarc.config import StructuralModelConfig
 from jaxarc.config import SurrogateMeshConfig
 from jaxarc.config import SurrogateConfig
-from jaxarc.training import RunFolder
-from jaxarc.training.surrogates import SurrogateExperiment, make_task, train_surrogate
 from jaxarc.runs import RunFolder
-from jaxarc.training.surrogates import SurrogateExperiment, make_tasks, train_surrogate
+from jaxarc.surrogate import SurrogateExperiment, make_task, train_surrogate
 
 def learn(folder, steps=99, resume=False, **mesh):
     experiment = SurrogateExperiment(

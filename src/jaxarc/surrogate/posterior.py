@@ -1,7 +1,4 @@
-"""Parent sets of linear structural models: sample models, list all graphs, and compute the exact posterior.
-
-The flow: :func:`sample_models` draws a graph, weights and data; :func:`parent_posterior` forgets the graph and computes
-from the data how likely each parent set of each variable is; :func:`draw_parent_sets` makes a batch of both.
+"""All graphs of up to five variables, and the exact posterior over the parent sets of each variable.
 
 Three variables X0 -> X1 -> X2, for example. The parent sets of X1 are {}, {X0}, {X2} and {X0, X2}. The data of the
 chain are about as likely under the reversed chain, so {X0}, {X2} and {X0, X2} share the
@@ -17,38 +14,6 @@ from jaxtyping import Bool, Float32, Float64, Int16, Int64
 
 from jaxarc.config import StructuralModelConfig
 from jaxarc.config.surrogate import MAX_LISTED_VARIABLES
-from jaxarc.surrogate.batch import CHANNELS, TrainingBatchJAX
-
-
-class StructuralSamples(NamedTuple):
-    """N samples of each of M models over d variables, with their graphs and weights."""
-
-    values: Float64[np.ndarray, "M N d"]
-    is_set: Bool[np.ndarray, "M N d"]  # by an intervention, so the value does not depend on the parents
-    graph: Int64[np.ndarray, " M"]  # index into all_graphs
-    weights: Float64[np.ndarray, "M d d"]  # from a variable (row) to its parents (column); 0 of others
-
-
-def sample_models(generator: np.random.Generator, num_models: int, config: StructuralModelConfig) -> StructuralSamples:
-    """Draw models and their samples from the prior that the config describes."""
-    graphs = all_graphs(config.num_variables, config.max_parents)
-    graph = generator.integers(len(graphs.choice), size=num_models)
-    # [M, d, d]: each variable picks its row of 0/1 by the set that the model's graph chose for it. Weights are drawn
-    # for all pairs, and only those of parents stay.
-    has_parent = graphs.parents[np.arange(config.num_variables), graphs.choice[graph]]
-    weights = has_parent * generator.normal(0, config.weight_scale, has_parent.shape)
-    shape = (num_models, config.num_samples, config.num_variables)
-    # At most one variable of a sample is set: ``variable`` [M, N, 1] names one, and ``happens`` says whether it is.
-    variable = generator.integers(config.num_variables, size=shape[:2])[..., None]
-    happens = generator.random((*shape[:2], 1)) < config.intervention_share
-    is_set = happens & (variable == np.arange(config.num_variables))
-    noise = generator.normal(0, config.noise_scale, shape)
-    # A value is its noise plus the weighted values of its parents. After round i all variables are final whose longest
-    # path from a root has i edges: in X0 -> X1 -> X2 first X0, then X1, then X2. No path is longer than d.
-    values = noise
-    for _ in range(config.num_variables):
-        values = noise + ~is_set * np.einsum("mnj,mij->mni", values, weights)
-    return StructuralSamples(values, is_set, graph, weights)
 
 
 class Graphs(NamedTuple):
@@ -178,40 +143,3 @@ def _membership(num_variables: int, max_parents: int) -> Float32[np.ndarray, "G 
     graphs = all_graphs(num_variables, max_parents)
     member = graphs.choice[:, :, None] == np.arange(graphs.parents.shape[1])
     return member.reshape(len(member), -1).astype(np.float32)
-
-
-def draw_parent_sets(
-    generator: np.random.Generator, num_models: int, config: StructuralModelConfig
-) -> TrainingBatchJAX:
-    """Draw a batch of ``num_models * d`` examples: each variable of each model is the target once.
-
-    The channels of the data are a variable's value, whether it was set by an intervention, and whether it is the
-    target. All batches have the same labels, ``X0 .. X4`` and all sets of up to ``max_parents`` others.
-
-    Raises:
-        ValueError: the config has more variables than all graphs can be listed of, or nonlinear mechanisms.
-    """
-    if config.mechanism != "linear":
-        raise ValueError(
-            f"the exact posterior is that of linear models, got mechanism={config.mechanism}; learn the edges of "
-            "others with surrogate=graphs"
-        )
-    samples = sample_models(generator, num_models, config)
-    posterior = parent_posterior(samples.values, samples.is_set, config)
-    num_variables = config.num_variables
-    # [M, target, N, d, 3]: the same samples for each target, and a mark in channel 2 at the target's own column.
-    data = np.zeros((num_models, num_variables, config.num_samples, num_variables, CHANNELS), np.float32)
-    data[..., 0] = samples.values[:, None]
-    data[..., 1] = samples.is_set[:, None]
-    data[..., 2] = np.eye(num_variables)[:, None]
-    names = [f"X{variable}" for variable in range(num_variables)]
-    parents = all_graphs(num_variables, config.max_parents).parents
-    sets = [[frozenset(np.array(names)[members].tolist()) for members in of_one] for of_one in parents]
-    return TrainingBatchJAX(
-        observational_data=data.reshape(-1, *data.shape[2:]),
-        expert_probs=posterior.reshape(-1, posterior.shape[-1]),
-        expert_accuracies=np.ones(num_models * num_variables),
-        parent_sets=sets * num_models,
-        variable_orders=[names] * (num_models * num_variables),
-        target_variables=names * num_models,
-    )

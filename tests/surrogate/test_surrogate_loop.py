@@ -22,10 +22,11 @@ from jaxarc.runs import (
 from jaxarc.runs.checkpoint import CheckpointError
 from jaxarc.runs.metrics import read_reports
 from jaxarc.surrogate import CandidateSet, TrainingBatchJAX
-from jaxarc.training.surrogates import SurrogateExperiment, SurrogateReport, train_surrogate
-from jaxarc.training.surrogates.agreement import agreement
-from jaxarc.training.surrogates.evaluate import load_model
-from jaxarc.training.surrogates.task import CandidateTask, ExpertBatch
+from jaxarc.surrogate.agreement import agreement
+from jaxarc.surrogate.evaluate import load_model
+from jaxarc.surrogate.experiment import SurrogateExperiment, SurrogateReport
+from jaxarc.surrogate.task import ExpertBatch, SurrogateTask
+from jaxarc.surrogate.train import train_surrogate
 
 pytestmark = pytest.mark.usefixtures("standard_promotion")
 
@@ -46,7 +47,7 @@ class Scorer(eqx.Module):
 _COMPILED = []
 
 
-class Problem(CandidateTask):
+class Problem(SurrogateTask):
     """Two candidates; the expert likes the one whose number is larger."""
 
     def __init__(self, spoil=None, fail_at=None):

@@ -1,9 +1,13 @@
-"""Agreement of a surrogate with its expert on held-out examples: divergence, first choices, regret and calibration.
+"""How well a surrogate does on held-out examples: agreement with an expert, and accuracies of predicted edges.
 
 Two candidates, for example, with the expert's probabilities (0.7, 0.3) and scores (1.0, 0.4). A surrogate that says
 (0.4, 0.6) chooses the second: its regret is 1.0 - 0.4 = 0.6, and its KL divergence is
 0.7 log(0.7 / 0.4) + 0.3 log(0.3 / 0.6) = 0.18 nats. Its calibration error is the mean distance of the two
 probabilities, for a candidate that it draws.
+
+Of edges, three variables with the one edge X0 -> X1. A model that gives this edge the probability 0.8, X1 -> X0 0.2
+and the four others 0 has an expected structural Hamming distance of 0.2 + 0.2 = 0.4 and an AUROC of 1: the edge ranks
+above all other pairs.
 """
 
 from collections.abc import Sequence
@@ -134,3 +138,69 @@ def calibration_bins(
             mean_expected = float(expected[inside].mean())
             rows.append(CalibrationBin(int(inside.sum()), mean_predicted, mean_expected))
     return tuple(rows)
+
+
+class EdgeAccuracy(NamedTuple):
+    """Accuracies of predicted edges, over the ordered pairs of different variables of some models."""
+
+    num_models: int
+    auroc: float | None  # 0 .. 1, mean over the models that have edges and pairs without; None without such models
+    expected_shd: float  # structural Hamming distance: the sum of |probability - edge| over the pairs, mean over models
+    edge_accuracy: float  # share of pairs that are right at the threshold 0.5
+    calibration_error: float  # mean distance of the probability and the share of edges, over bins of pairs
+
+
+class GraphAccuracy(NamedTuple):
+    """Accuracies on held-out models."""
+
+    overall: EdgeAccuracy
+    by_samples: dict[str, EdgeAccuracy]  # "observational", "interventional"
+    calibration: tuple[CalibrationBin, ...]  # equal ranges of the probability; "expected" is the share of edges
+
+    def numbers(self) -> dict[str, float]:
+        """Return the numbers of a report, by the names of its fields."""
+        return {name: value for name, value in self.overall._asdict().items() if isinstance(value, float)}
+
+
+def graph_accuracy(
+    probs: Float[np.ndarray, "M d d"], adjacency: Bool[np.ndarray, "M d d"], num_observational: int
+) -> GraphAccuracy:
+    """Compare probabilities of edges with graphs, on the host.
+
+    Args:
+        probs: of each edge i -> j; the diagonal is left out.
+        adjacency: the true graphs.
+        num_observational: of the models, those that come first, have no interventions.
+    """
+    is_pair = ~np.eye(probs.shape[-1], dtype=np.bool_)
+    # [M, d, d] -> [M, d (d - 1)]: the ordered pairs of different variables.
+    predicted = probs[:, is_pair].astype(np.float64)
+    edges = adjacency[:, is_pair]
+    parts = {"observational": slice(num_observational), "interventional": slice(num_observational, None)}
+    by_samples = {
+        name: edge_accuracy(predicted[part], edges[part]) for name, part in parts.items() if len(predicted[part])
+    }
+    return GraphAccuracy(
+        edge_accuracy(predicted, edges), by_samples, calibration_bins(predicted.ravel(), edges.ravel())
+    )
+
+
+def edge_accuracy(predicted: Float[np.ndarray, "M P"], edges: Bool[np.ndarray, "M P"]) -> EdgeAccuracy:
+    """Compare the probabilities of P pairs of each of M models with the edges."""
+    has_both = edges.any(axis=1) & ~edges.all(axis=1)
+    areas = [area_under_roc(predicted[model], edges[model]) for model in np.flatnonzero(has_both)]
+    bins = calibration_bins(predicted.ravel(), edges.ravel())
+    return EdgeAccuracy(
+        num_models=len(predicted),
+        auroc=float(np.mean(areas)) if areas else None,
+        expected_shd=float(np.abs(predicted - edges).sum(axis=1).mean()),
+        edge_accuracy=float(((predicted > 0.5) == edges).mean()),
+        calibration_error=sum(each.size * abs(each.predicted - each.expected) for each in bins) / predicted.size,
+    )
+
+
+def area_under_roc(predicted: Float[np.ndarray, " P"], edges: Bool[np.ndarray, " P"]) -> float:
+    """Return the chance that an edge has a higher probability than a pair without one; a tie counts one half."""
+    # Edges of 0.8 and 0.5 against others of 0.5 and 0.1: three comparisons are won and one is a tie, 3.5 of 4.
+    margins = predicted[edges][:, None] - predicted[~edges]
+    return float((margins > 0).mean() + 0.5 * (margins == 0).mean())

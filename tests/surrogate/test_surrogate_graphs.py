@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from jaxarc.config import GraphsConfig, StructuralModelConfig, SurrogateNetworkConfig
-from jaxarc.training.surrogates.graphs import GraphsTask, area_under_roc, edge_accuracy, graph_accuracy
+from jaxarc.surrogate import StructuralModelsTask
+from jaxarc.surrogate.agreement import area_under_roc, edge_accuracy, graph_accuracy
 
 pytestmark = pytest.mark.usefixtures("standard_promotion")
 
@@ -60,7 +61,7 @@ class Undecided(eqx.Module):
 
 
 def test_a_model_that_knows_nothing_is_measured_as_such():
-    task = GraphsTask(CONFIG, MODELS, SurrogateNetworkConfig())
+    task = StructuralModelsTask("edges", CONFIG, MODELS, SurrogateNetworkConfig())
     accuracy = task.evaluate(Undecided())
     assert accuracy.overall.num_models == 60
     assert (accuracy.overall.auroc, accuracy.overall.expected_shd) == (0.5, 3.0)
@@ -71,12 +72,12 @@ def test_a_model_that_knows_nothing_is_measured_as_such():
 
 
 def test_a_batch_depends_on_seed_and_step_alone_and_half_of_it_is_observational():
-    task, again = (GraphsTask(CONFIG, MODELS, SurrogateNetworkConfig()) for _ in range(2))
+    task, again = (StructuralModelsTask("edges", CONFIG, MODELS, SurrogateNetworkConfig()) for _ in range(2))
     batch = task.batch(3, 7)
     assert np.array_equal(batch.data, again.batch(3, 7).data)
     for seed, step in ((3, 8), (4, 7)):
         assert not np.array_equal(batch.data, task.batch(seed, step).data)
     assert not np.array_equal(batch.data, task.held_out.data[:4])
     np.testing.assert_array_equal(np.asarray(batch.data)[..., 1].any(axis=(1, 2)), [False, False, True, True])
-    plain = GraphsTask(CONFIG, MODELS.replace(intervention_share=0.0), SurrogateNetworkConfig())
+    plain = StructuralModelsTask("edges", CONFIG, MODELS.replace(intervention_share=0.0), SurrogateNetworkConfig())
     assert list(plain.evaluate(Undecided()).by_samples) == ["observational"]

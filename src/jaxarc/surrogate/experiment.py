@@ -20,9 +20,8 @@ from jaxarc.config import (
 )
 from jaxarc.config.surrogate import MAX_LISTED_VARIABLES
 from jaxarc.experts import missing_for_lookahead
-from jaxarc.training.surrogates.graphs import GraphsTask
-from jaxarc.training.surrogates.lookahead import LookaheadTask
-from jaxarc.training.surrogates.task import ParentSetsTask, SurrogateTask
+from jaxarc.surrogate.lookahead import LookaheadTask
+from jaxarc.surrogate.task import StructuralModelsTask, SurrogateTask
 
 
 def _environment_for_lookahead() -> JaxArcConfig:
@@ -176,6 +175,6 @@ def make_task(experiment: SurrogateExperiment) -> SurrogateTask:
         case "lookahead":
             return LookaheadTask.load(experiment.task, experiment.environment, experiment.lookahead)
         case "graphs":
-            return GraphsTask(experiment.graphs, experiment.structural_models, network)
+            return StructuralModelsTask("edges", experiment.graphs, experiment.structural_models, network)
         case _:
-            return ParentSetsTask(experiment.parent_sets, experiment.structural_models, network)
+            return StructuralModelsTask("parent_sets", experiment.parent_sets, experiment.structural_models, network)

@@ -21,10 +21,10 @@ from jaxarc.runs.loop import (
     run,
 )
 from jaxarc.surrogate import DataPrefetcher, init_optimizer, make_surrogate_optimizer
+from jaxarc.surrogate.experiment import SurrogateExperiment, SurrogateReport
 from jaxarc.surrogate.mesh import MeshPlacement
+from jaxarc.surrogate.task import SurrogateTask
 from jaxarc.surrogate.train_step import Model
-from jaxarc.training.surrogates.experiment import SurrogateExperiment, SurrogateReport
-from jaxarc.training.surrogates.task import SurrogateTask
 
 Sums = dict[str, Float32[Array, ""]]
 """Metrics by name, each the sum over the steps since the last report."""
@@ -55,7 +55,7 @@ def train_surrogate(
     """Train a surrogate on its task.
 
     Arguments, result and errors are those of :func:`jaxarc.runs.loop.run`; the task is that of
-    :func:`jaxarc.training.surrogates.make_task`, or one of your own.
+    :func:`jaxarc.surrogate.make_task`, or one of your own.
     """
     training = SurrogateTraining(experiment, task)
     result = run(training, experiment, folder, on_report, should_stop, resume=resume)

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 import pytest
 from exact_scorer import EXACT, exact_scorer
-from lookahead_speed import look_ahead_on_host
+from look_ahead_on_host import look_ahead_on_host
 
 import jaxarc
 from jaxarc import constants as c
@@ -18,8 +18,8 @@ from jaxarc.config import (
     TaskConfig,
 )
 from jaxarc.experts.host_canvas import HostCanvas
-from jaxarc.training.surrogates.lookahead import LookaheadTask, eval_batch_sizes
-from jaxarc.training.surrogates.task import HELD_OUT_SEED
+from jaxarc.surrogate.lookahead import LookaheadTask, eval_batch_sizes
+from jaxarc.surrogate.task import HELD_OUT_SEED
 
 SIDE = 5
 CONFIG = LookaheadConfig(num_candidates=32, num_examples=32, episode_steps=4, num_eval=40)
@@ -61,7 +61,15 @@ def test_probabilities_sum_to_one_and_leave_out_what_is_not_real(problem):
     assert (probs[~is_real] == 0).all()
     assert (~is_real).any()
     assert batch.observational_data.shape == (32, SIDE, SIDE, 3)
-    assert (np.asarray(batch.expert_accuracies) == 1).all()
+
+
+def test_the_accuracy_of_an_example_is_the_experts_probability_of_what_is_best(problem, examples):
+    batch, _ = problem.batch(0, 0)
+    accuracies = np.asarray(batch.expert_accuracies)
+    best = np.asarray(batch.expert_probs).max(axis=1)
+    assert (accuracies >= best * (1 - 1e-6)).all()  # several candidates may be best
+    assert ((accuracies > 0) & (accuracies <= 1)).all()
+    assert accuracies.std() > 0.01
 
 
 def test_a_batch_depends_on_seed_and_step_alone(problem):

@@ -1,5 +1,7 @@
-"""``jaxarc profile memory``: what the memory of a training run is for, before anything is trained."""
+"""``jaxarc profile``: one step of a training run, traced, or compiled to say what its memory is for."""
 
+import time
+from pathlib import Path
 from typing import Any, Final
 
 import equinox as eqx
@@ -13,17 +15,45 @@ from jaxarc.cli.settings import AnyExperiment
 from jaxarc.cli.surrogate_run import load_surrogate_task
 from jaxarc.cli.training_run import load_training_pairs
 from jaxarc.nn import init_optimizer, make_surrogate_optimizer
-from jaxarc.profiling import MemoryReport, memory_report
-from jaxarc.training.surrogates import SurrogateExperiment
+from jaxarc.profiling import MemoryReport, memory_report, trace
+from jaxarc.runs.loop import Trainable
+from jaxarc.surrogate.experiment import SurrogateExperiment
+from jaxarc.surrogate.train import SurrogateTraining
 
 _ROWS: Final = {
     "parameters": "parameters",
     "optimizer": "state of the optimizer",
     "gradients": "gradients",
     "temporaries": "activations and other temporaries",
-    "others": "other arguments",
-    "total": "all together",
 }
+
+
+def trace_training(experiment: AnyExperiment, folder: Path) -> float:
+    """Take a step of a training run three times: warm, timed, and recorded into a folder.
+
+    Returns:
+        Seconds of the timed one.
+
+    Raises:
+        ConfigValidationError, TaskFormatError, UnknownDatasetError: see :func:`load_training_pairs` and
+            :func:`load_surrogate_task`.
+        ProfilerBusyError, OSError: see :func:`jaxarc.profiling.trace`.
+    """
+    run: Trainable[Any, Any, Any]
+    if isinstance(experiment, SurrogateExperiment):
+        run = SurrogateTraining(experiment, load_surrogate_task(experiment))
+    else:
+        run = AgentTraining(experiment, load_training_pairs(experiment))
+    state = run.place(run.init())
+    run.compile(state)
+    with run.running(0):
+        state, _ = run.step(state, 0)
+        begun = time.perf_counter()
+        state, _ = jax.block_until_ready(run.step(state, 0))
+        seconds = time.perf_counter() - begun
+        with trace(folder):
+            jax.block_until_ready(run.step(state, 0))
+    return seconds
 
 
 def memory_of(experiment: AnyExperiment) -> dict[str, MemoryReport]:
@@ -45,6 +75,8 @@ def memory_table(name: str, report: MemoryReport) -> Table:
         size = getattr(report, field)
         if size is not None:
             table.add_row(words, f"{size:,}")
+    if report.total is not None:
+        table.caption = f"{report.others:,} bytes of other arguments, {report.total:,} all together"
     return table
 
 

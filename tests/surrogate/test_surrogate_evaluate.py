@@ -9,13 +9,13 @@ import jaxarc
 from jaxarc import constants as c
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.surrogate.agreement import agreement
+from jaxarc.surrogate.evaluate import PlayedPairs, play_held_out
 from jaxarc.tasks import RawTask
-from jaxarc.training.surrogates.agreement import agreement
-from jaxarc.training.surrogates.evaluate import PlayedPairs, play_held_out
 
 
 class PaintThenSubmit(eqx.Module):
-    """Paints all cells with a color, and submits at the second step."""
+    """Paints all cells with a color, and submits where they have it."""
 
     color: int
 
@@ -24,12 +24,13 @@ class PaintThenSubmit(eqx.Module):
         return BboxAction(operation, *(jnp.int32(place) for place in (0, 0, 1, 1)))
 
 
-@pytest.mark.parametrize(("color", "solved", "mean_steps"), [(5, 0.5, 2.0), (7, 0.0, None)])
+@pytest.mark.parametrize(("color", "solved", "mean_steps"), [(5, 0.5, 1.0), (7, 0.0, None)])
 def test_each_held_out_pair_is_played_once_and_steps_count_where_it_is_solved(color, solved, mean_steps):
-    grids = {output: (np.zeros((2, 2), int), np.full((2, 2), output)) for output in (4, 5)}
+    # The second needs a submit alone; of the first two steps are wasted.
+    grids = {output: (np.full((2, 2), start), np.full((2, 2), output)) for start, output in ((0, 4), (5, 5))}
     tasks = TaskSet("two", tuple(RawTask(f"t{output}", (pair,), (pair,)) for output, pair in grids.items()))
     rules = {"selection_format": "bbox", "max_grid_height": 2, "max_grid_width": 2, "max_episode_steps": 3}
-    _, params = jaxarc.make(tasks, invalid_action_policy="noop", start_grid="input", **rules)
+    _, params = jaxarc.make(tasks, invalid_action_policy="noop", start_grid="input", include_step_count=True, **rules)
     assert play_held_out(PaintThenSubmit(color), params) == PlayedPairs(solved, mean_steps)
 
 

@@ -13,21 +13,26 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32
 
+from jaxarc.agents.updates import make_params
 from jaxarc.config import JaxArcConfig, LookaheadConfig, TaskConfig
 from jaxarc.constants import OPERATION_FAMILIES
+from jaxarc.datasets import TaskSet
+from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.experts.candidates import candidates_of_canvas, require_count
-from jaxarc.experts.canvas_state import CanvasState, canvas_of_state
+from jaxarc.experts.canvas_state import CanvasState, canvas_of_observation, canvas_of_state, check_edits
 from jaxarc.experts.lookahead import score_candidates, soft_choice
-from jaxarc.surrogate import CandidateSet, TrainingBatchJAX
-from jaxarc.surrogate.candidates import describe_boxes, describe_grids
-from jaxarc.surrogate.scorers import CountingScorer
+from jaxarc.nn.update import predict
+from jaxarc.prng import as_typed_key
+from jaxarc.surrogate.agreement import Agreement, agreement
+from jaxarc.surrogate.batch import TrainingBatchJAX
+from jaxarc.surrogate.candidates import CandidateSet, describe_boxes, describe_grids
+from jaxarc.surrogate.scorers import CountingScorer, choose_box
+from jaxarc.surrogate.task import HELD_OUT_SEED, ExpertBatch, SurrogateTask
 from jaxarc.surrogate.train_step import Model
-from jaxarc.training.surrogates.agreement import Agreement, agreement
-from jaxarc.training.surrogates.task import HELD_OUT_SEED, CandidateTask, ExpertBatch, load_params
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.unroll import unroll
 from jaxarc.wrappers import AutoReset
@@ -46,11 +51,12 @@ class LookaheadExamples(NamedTuple):
     is_real: Bool[Array, "B k"]  # false for an invalid action and for one that repeats an earlier one
 
 
-class LookaheadTask(CandidateTask):
+class LookaheadTask(SurrogateTask):
     """Pairs of ARC, and the lookahead expert's distribution over candidate boxes on the way to the target.
 
-    Batch i of a seed has a random key of its own. The expert's scores are exact, so every example has an accuracy of
-    1. The regret is the score of the best candidate minus that of the surrogate's first choice.
+    Batch i of a seed has a random key of its own. The accuracy of an example is the probability that the expert gives
+    to the candidates of the highest score: the scores are exact, and the temperature spreads the probability. The
+    regret is the score of the best candidate minus that of the surrogate's first choice.
 
     Attributes:
         train_params: pairs that the model learns from, and rules.
@@ -76,7 +82,7 @@ class LookaheadTask(CandidateTask):
         """Load both data sets.
 
         Raises:
-            UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.training.pairs.load_pairs`.
+            UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.datasets.training_pairs.load_pairs`.
             ValueError: there are too few candidates.
         """
         require_count(config.num_candidates, rules)
@@ -91,7 +97,7 @@ class LookaheadTask(CandidateTask):
         """Play episodes of training pairs, and ask the expert in each state."""
         key = jax.random.fold_in(jax.random.key(seed), step)
         examples = _draw_examples(key, self.train_params, self.config)
-        labeled = TrainingBatchJAX(examples.data, examples.probs, jnp.ones((len(examples.probs),), jnp.float32))
+        labeled = TrainingBatchJAX(examples.data, examples.probs, _mass_on_best(examples))
         return ExpertBatch(labeled, _describe(examples))
 
     def held_out(self) -> list[LookaheadExamples]:
@@ -107,13 +113,30 @@ class LookaheadTask(CandidateTask):
     def evaluate(self, model: Model) -> Agreement:
         """Compare a model with the expert on held-out pairs."""
         batches = self.held_out()
-        logits = np.concatenate([np.asarray(_score(model, examples)) for examples in batches])
+        logits = np.concatenate(
+            [np.asarray(predict(model, examples.data, _describe(examples))) for examples in batches]
+        )
         held_out = jax.tree.map(lambda *parts: np.concatenate(parts), *batches)
         # Operations are numbered family by family, so the number of families that end at or before one is its own.
         ends = [family.stop for family in OPERATION_FAMILIES.values()]
         families = np.searchsorted(ends, held_out.actions.operation, side="right")
         names = tuple(OPERATION_FAMILIES)
         return agreement(logits, held_out.probs, held_out.is_real, held_out.scores, families, names)
+
+
+def load_params(task: TaskConfig, rules: JaxArcConfig) -> tuple[EnvParams, EnvParams, int]:
+    """Load the pairs to learn from, and the held-out ones, each a task of its own and without augmentation.
+
+    Returns:
+        Both with the rules, and how many pairs of the held-out data set training holds, which are left out.
+
+    Raises:
+        UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.datasets.training_pairs.load_pairs`.
+    """
+    pairs = load_pairs(task, rules.grid_shape, augmentation=rules.augmentation)
+    held_out = TaskSet("held-out pairs", tuple(pairs.eval)[pairs.num_train :])
+    plain = rules.with_fields(recolor="none", symmetries="none")
+    return make_params(pairs.train, rules), make_params(held_out, plain), pairs.num_left_out
 
 
 def draw_examples(key: PRNGKey, params: EnvParams, config: LookaheadConfig) -> LookaheadExamples:
@@ -188,11 +211,48 @@ def _draw_examples(key: PRNGKey, params: EnvParams, config: LookaheadConfig) -> 
 
 
 @jax.jit
+def _mass_on_best(examples: LookaheadExamples) -> Float32[Array, " B"]:
+    """Return the probability of the candidates of the highest score, several where they are equal."""
+    scores = jnp.where(examples.is_real, examples.scores, -jnp.inf)
+    is_best = scores == scores.max(axis=-1, keepdims=True)
+    return jnp.minimum(jnp.where(is_best, examples.probs, jnp.float32(0)).sum(axis=-1), jnp.float32(1))
+
+
+@jax.jit
 def _describe(examples: LookaheadExamples) -> CandidateSet:
     _, height, width, _ = examples.data.shape
     return describe_boxes(examples.actions, examples.is_real, (height, width))
 
 
-@eqx.filter_jit
-def _score(model: Model, examples: LookaheadExamples) -> Float32[Array, "B k"]:
-    return jax.vmap(model)(examples.data, _describe(examples)).astype(jnp.float32)
+class SurrogateAgent(eqx.Module):
+    """Draws candidates and takes the one that a surrogate scores highest; of equals the first.
+
+    It takes the place of a :class:`jaxarc.experts.lookahead.LookaheadAgent`, and with the same key it draws the same
+    candidates. They are drawn from the target, as the expert's are, so this agent imitates a teacher and is no solver:
+    observations must show what :func:`jaxarc.experts.lookahead.missing_for_lookahead` asks for.
+
+    Raises:
+        ValueError: actions are no boxes, or there are too few candidates.
+    """
+
+    model: CountingScorer
+    config: JaxArcConfig = eqx.field(static=True)
+    num_candidates: int = eqx.field(static=True, default=256)
+
+    def __check_init__(self) -> None:
+        if self.config.action.selection_format != "bbox":
+            raise ValueError(
+                f"a surrogate scores boxes, but action.selection_format is {self.config.action.selection_format!r}; "
+                "set it to 'bbox'"
+            )
+        require_count(self.num_candidates, self.config)
+
+    def __call__(self, key: PRNGKey, observation: Observation) -> BboxAction:
+        """Choose the action of one environment."""
+        key_candidates, _ = jax.random.split(as_typed_key(key))
+        canvas_state = canvas_of_observation(observation, self.config)
+        actions, is_distinct = candidates_of_canvas(key_candidates, canvas_state, self.num_candidates, self.config)
+        assert isinstance(actions, BboxAction)
+        is_real = is_distinct & check_edits(actions, self.config).is_valid
+        index = choose_box(self.model, observation, actions, is_real)
+        return jax.tree.map(lambda leaf: leaf[index], actions)

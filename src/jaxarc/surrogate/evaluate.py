@@ -16,17 +16,15 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.evaluation import TaskResults, play_every_task
-from jaxarc.evaluation.builtin_agents import SurrogateAgent
 from jaxarc.experts.lookahead import LookaheadAgent
 from jaxarc.files import write_whole
 from jaxarc.runs.checkpoint import load_checkpoint
 from jaxarc.runs.folder import RunFolder
+from jaxarc.surrogate.agreement import Agreement, GraphAccuracy
+from jaxarc.surrogate.experiment import SurrogateExperiment
+from jaxarc.surrogate.lookahead import LookaheadTask, SurrogateAgent
+from jaxarc.surrogate.task import SurrogateTask
 from jaxarc.surrogate.train_step import Model
-from jaxarc.training.surrogates.agreement import Agreement
-from jaxarc.training.surrogates.experiment import SurrogateExperiment
-from jaxarc.training.surrogates.graphs import GraphAccuracy
-from jaxarc.training.surrogates.lookahead import LookaheadTask
-from jaxarc.training.surrogates.task import SurrogateTask
 from jaxarc.types import Observation
 from jaxarc.unroll import Policy
 

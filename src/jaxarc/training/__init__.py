@@ -1,1 +1,0 @@
-"""The pairs that training learns from, and the training of surrogates."""
