@@ -458,7 +458,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
                 "DatasetVersion",
                 "Erratum",
                 "GreedyPainter",
-                "Searcher",
+                "SearchPainter",
                 "any_process",
                 "available_memory",
                 "digest",
