@@ -19,8 +19,8 @@ from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import play_every_task
 from jaxarc.experts import Painter
 from jaxarc.traces import record_traces
-from jaxarc.traces.units import PairId
 from jaxarc.traces.files import write_trace_file
+from jaxarc.traces.units import PairId
 from jaxarc.training import load_pairs
 from jaxarc.training.cloning import clone_examples, load_examples
 from jaxarc.training.updates import make_params
