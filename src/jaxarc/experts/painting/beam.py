@@ -88,8 +88,8 @@ class Target:
         self,
         grid: Grid,
         will_be_right: Bool[np.ndarray, "*K h w"],
-        value: Int32[np.ndarray, "*hw"],
-        loss: Int32[np.ndarray, "*hw"],
+        value: Int32[np.ndarray, "h w"] | np.int32,
+        loss: Int32[np.ndarray, "h w"] | np.int32,
     ) -> Int32[np.ndarray, "*K h w"]:
         """Value of the cells that become right, loss of those that become wrong, and 0 for all others."""
         lost = np.where(will_be_right, np.int32(0), -loss)
