@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +34,7 @@ class ReleasedLabor:
     rounds: int  # about 0.5 microseconds each
     name: str = "released-labor"
     version: int = 1
+    releases_gil: ClassVar[bool] = True
 
     def solve(self, pair: Pair, action_format: ActionFormat) -> Sequence[Action]:
         """Work, then fill each color's cells; masks only."""

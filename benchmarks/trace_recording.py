@@ -46,7 +46,7 @@ def record_in_fresh_process(num_devices: int, labor: float) -> dict[str, float]:
 def measure(num_devices: int, labor: float) -> dict[str, float]:
     """Record with each strategy that these devices allow."""
     seconds: dict[str, float] = {}
-    for strategy in ("sequential", "vmap") if num_devices == 1 else ("pmap",):
+    for strategy in ("sequential", "workers", "vmap") if num_devices == 1 else ("pmap",):
         name = strategy if num_devices == 1 else f"{strategy}-{num_devices}"
         seconds |= {f"{what}-{name}": value for what, value in _measure_strategy(strategy, labor).items()}
     return seconds
@@ -73,20 +73,17 @@ def _measure_strategy(strategy: str, labor: float) -> dict[str, float]:
         for name in ("kept-16", "cached-16"):
             seconds[name] = _seconds(_graph(16), held, strategy, cache=cache)
     seconds["painter-100"] = _seconds(_graph(100), Painter(), strategy, "bbox")
-    if strategy != "sequential":
-        batched = {"vmap_method": "broadcast_all"}
-        for count in (16, 100):
-            _seconds(_graph(count), idle, strategy, **batched)  # compiles
-        seconds["batched-16"] = _seconds(_graph(16), held, strategy, **batched)
-        seconds["processes-100"] = _seconds(_graph(100), Painter(), strategy, "bbox", processes=_PROCESSES, **batched)
     return seconds
 
 
 def _seconds(graph: "Graph", expert: "Expert", strategy: Any, action_format: Any = "mask", **settings: Any) -> float:
-    from jaxarc.traces.hierarchical_trace_cache import record_through_jax
+    from jaxarc.traces import record_traces
 
+    if strategy == "workers":
+        settings["processes"] = _PROCESSES
     start = time.perf_counter()
-    record_through_jax(graph, expert, action_format, strategy, chunk_size=len(graph), **settings).require_complete()
+    recording = record_traces(graph, expert, action_format, strategy=strategy, chunk_size=len(graph), **settings)
+    recording.require_complete()
     return time.perf_counter() - start
 
 

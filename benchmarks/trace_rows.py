@@ -12,7 +12,7 @@ from jaxarc.benchmarks.suite import Budget
 Record = Callable[[int, float], dict[str, float]]
 """Seconds by name of recordings on so many devices, with so much labor."""
 
-_STRATEGIES: Final = {"sequential": 1, "vmap": 1, "pmap-2": 2, "pmap-8": 8}  # devices of each
+_STRATEGIES: Final = {"sequential": 1, "workers": 1, "vmap": 1, "pmap-2": 2, "pmap-8": 8}  # devices of each
 _LONG: Final = 0.1  # seconds of a sample from which on experts do all their labor
 _LITTLE_LABOR: Final = 0.01
 
@@ -24,15 +24,12 @@ _RECORDINGS: Final = {
     "repeated-16": "the same pair 16 times, recorded once; the expert holds the interpreter",
     "kept-16": "16 units, held, written to a cache",
     "cached-16": "16 units found in the cache",
-    "batched-16": "16 units, held, one callback for all of a device",
     "held-4": "4 units in a graph of 6 nodes, held",
     "held-8": "8 units in a graph of 11 nodes, held",
     "held-100": "100 units in a graph of 126 nodes, held",
     "released-100": "the same, released",
-    "painter-100": "100 units, the painter in this process",
-    "processes-100": "the painter in 2 processes that have to start, one callback for all of a device",
+    "painter-100": "100 units, the painter",
 }
-_NEEDS_CALLBACK: Final = ("compile-16", "batched-16", "processes-100")
 
 
 def trace_rows(record: Record = record_in_fresh_process) -> list[Row]:
@@ -55,7 +52,7 @@ def trace_rows(record: Record = record_in_fresh_process) -> list[Row]:
         )
         for name, what in _RECORDINGS.items()
         for strategy, num_devices in _STRATEGIES.items()
-        if strategy != "sequential" or name not in _NEEDS_CALLBACK
+        if strategy not in ("sequential", "workers") or not name.startswith("compile")
     ]
 
 

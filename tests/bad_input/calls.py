@@ -301,8 +301,12 @@ CALLS: Final[dict[str, tuple[BadCall, ...]]] = {
         BadCall("RecordedAgent.create({}, tasks, config)", "RecordingError", ("the recordings",)),
         BadCall('RecordedAgent.create({("three", 0): [[34, 0, 0]]}, tasks, config)', "RecordingError", ("three",)),
         BadCall('RecordedAgent.create({("one", 5): [[34, 0, 0]]}, tasks, config)', "RecordingError", ("one", "5")),
-        BadCall('RecordedAgent.create({("one", 0): [[34, 0]]}, tasks, config)', "RecordingError", ("one",)),
-        BadCall('RecordedAgent.create({("one", 0): [[34, 0, 30]]}, tasks, config)', "RecordingError", ("one", "30")),
+        BadCall(
+            'RecordedAgent.create({("one", 0): [[34, 0]]}, tasks, config)', "InvalidActionError", ("one", "2 numbers")
+        ),
+        BadCall(
+            'RecordedAgent.create({("one", 0): [[34, 0, 30]]}, tasks, config)', "InvalidActionError", ("one", "30")
+        ),
         BadCall("evaluate(None, tasks, config)", "AgentMismatchError", ("evaluate",)),
         BadCall("SearchConfig(max_states=0)", "ConfigValidationError", ("max_states",)),
         BadCall("solve([], [[1]])", "TaskFormatError", ("train",)),
@@ -460,7 +464,8 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
                 "DatasetVersion",
                 "Erratum",
                 "GreedyPainter",
-                "Searcher",
+                "SearchPainter",
+                "TraceCache",
                 "any_process",
                 "available_memory",
                 "digest",

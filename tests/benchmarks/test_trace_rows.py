@@ -35,12 +35,12 @@ def test_every_row_has_its_number(seconds):
     rows = [row for row in trace_rows(record) if not row.row_id.startswith("lookahead")]
     results = measure_rows(rows, Budget(repeats=2, seconds=0.0, longest_scan=1), lambda *_: None)
     assert all(result.value >= 0 for result in results)
-    assert len(rows) == 4 * 14 - 3
+    assert len(rows) == 5 * 12 - 2
     assert sorted(asked) == [(1, 0.01), (1, 0.01), (2, 0.01), (2, 0.01), (8, 0.01), (8, 0.01)]
 
 
 def test_more_units_are_measured_by_every_strategy(seconds):
-    for strategy in ("sequential", "vmap", "pmap-2"):
+    for strategy in ("sequential", "workers", "vmap", "pmap-2"):
         assert {f"{what}-{count}-{strategy}" for what in ("held", "released") for count in UNITS} <= set(seconds)
 
 

@@ -204,6 +204,13 @@ def test_every_strategy_records_the_same_and_tells_its_memory(data, cache, tmp_p
     assert list(TraceCache(cache).traces()) == list(TraceCache(tmp_path / "other").traces())
 
 
+def test_devices_that_are_wished_for_and_not_there_are_one_line(data, cache, monkeypatch):
+    monkeypatch.setattr("jaxarc.cli.trace_recording.use_host_cores", lambda: 1)
+    result = run("record", data, *CELLS, "--strategy", "pmap", cache=cache)
+    assert result.exit_code == 2
+    assert "only 1 device available" in result.stderr
+
+
 def test_an_expert_that_releases_the_gil_goes_through_devices(data, cache):
     (data.parent / "free.py").write_text(
         "from trace_experts import CellExpert\nclass Free(CellExpert):\n    releases_gil = True\n"
@@ -232,7 +239,6 @@ def test_an_expert_that_releases_the_gil_goes_through_devices(data, cache):
         (["--pairs", "both"], 2, "got 'both'"),
         (["--strategy", "threads"], 2, "sequential, vmap, pmap, workers, got 'threads'"),
         (["--strategy", "vmap", "--time-limit", "2"], 2, "--time-limit: is of the strategy workers, not of vmap"),
-        (["--strategy", "pmap"], 1, "only 1 device available"),
         (["--expert", "greedy"], 2, "no expert 'greedy'; known: painter, search"),
     ],
 )

@@ -14,8 +14,8 @@ from jaxarc import constants as c
 from jaxarc.experts.expert import CannotSolveError, Pair
 from jaxarc.experts.host_canvas import check_solution
 from jaxarc.experts.painter import Painter
+from jaxarc.experts.painting.beam import prune
 from jaxarc.experts.painting.copies import best_boxes, correlate, overlay
-from jaxarc.experts.painting.search import prune
 
 FORMATS = ("point", "bbox", "mask")
 PAINTER = Painter()

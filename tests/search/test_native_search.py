@@ -9,7 +9,7 @@ import pytest
 
 from jaxarc.config import SearchConfig
 from jaxarc.datasets import TaskSet
-from jaxarc.experts.searcher import Searcher
+from jaxarc.experts.search_painter import SearchPainter
 from jaxarc.native.library import FLAGS, SEARCH_SOURCES, NativeLibraryWarning, find_compiler, load_library
 from jaxarc.search import Question, kernels, search_all, solve
 from jaxarc.search.graph import Limits, StateGraph
@@ -178,7 +178,9 @@ def test_the_time_limit_of_a_pair_begins_after_the_build(slow_compiler):
     grids = [np.eye(2, 3, dtype=np.int8) * color for color in (1, 2, 3, 4)]
     pairs = tuple((grid, grid[:, ::-1]) for grid in grids)
     task = RawTask("turn", pairs[:3], pairs[3:])
-    recording = record_traces(TaskSet("turns", (task,)), Searcher(max_cost=2), "bbox", time_limit_s=30.0, processes=2)
+    recording = record_traces(
+        TaskSet("turns", (task,)), SearchPainter(max_cost=2), "bbox", time_limit_s=30.0, processes=2
+    )
     assert not recording.failures
     assert slow_compiler.read_text() == f"{os.getpid()}\n"
 

@@ -27,7 +27,7 @@ from jaxarc.datasets import load_tasks
 from jaxarc.experts.expert import AnyExpert, releases_gil
 from jaxarc.parallel import host_cores, use_host_cores
 from jaxarc.traces import Recording, TraceCache, record_traces
-from jaxarc.traces.hierarchical_trace_cache import CHUNK_SIZE, STRATEGIES, Strategy
+from jaxarc.traces.hierarchical_trace_cache import CHUNK_SIZE, STRATEGIES, Strategy, choose_strategy
 
 
 def record(
@@ -119,9 +119,16 @@ def _strategy(expert: AnyExpert, word: str | None, time_limit: float | None, pro
         strategy = "sequential"
     else:
         strategy = "pmap" if releases_gil(expert) and host_cores() > 1 else "workers"
-    if strategy == "pmap" and "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
-        with suppress(RuntimeError):  # JAX runs already; with one device, record_traces refuses
-            use_host_cores()
+    if strategy == "pmap":
+        if "xla_force_host_platform_device_count" not in os.environ.get("XLA_FLAGS", ""):
+            with suppress(RuntimeError):  # JAX runs already, with the devices that it has
+                use_host_cores()
+        try:
+            choose_strategy(strategy)
+        except RuntimeError as error:
+            if word is None:
+                return "workers"
+            raise typer.BadParameter(" ".join(str(error).split()), param_hint="--strategy") from error
     return strategy
 
 

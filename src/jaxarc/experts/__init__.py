@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jaxarc.experts.greedy_painter import GreedyPainter, missing_for_painting
     from jaxarc.experts.lookahead import LookaheadAgent, look_ahead, missing_for_lookahead, soft_choice
     from jaxarc.experts.painter import Painter
-    from jaxarc.experts.searcher import Searcher
+    from jaxarc.experts.search_painter import SearchPainter
 
 _HOMES = {
     **dict.fromkeys(["GreedyPainter", "missing_for_painting"], "jaxarc.experts.greedy_painter"),
@@ -31,7 +31,7 @@ _HOMES = {
         ["LookaheadAgent", "look_ahead", "missing_for_lookahead", "soft_choice"], "jaxarc.experts.lookahead"
     ),
     "Painter": "jaxarc.experts.painter",
-    "Searcher": "jaxarc.experts.searcher",
+    "SearchPainter": "jaxarc.experts.search_painter",
     "candidate_actions": "jaxarc.experts.candidates",
 }
 
@@ -48,7 +48,7 @@ __all__ = [
     "NotSolvedError",
     "Painter",
     "Pair",
-    "Searcher",
+    "SearchPainter",
     "candidate_actions",
     "look_ahead",
     "missing_for_lookahead",

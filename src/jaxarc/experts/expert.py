@@ -22,7 +22,7 @@ Action: TypeAlias = tuple[int, ...]
 
 EXPERTS: Final = {
     "painter": "jaxarc.experts.painter:Painter",
-    "search": "jaxarc.experts.searcher:Searcher",
+    "search": "jaxarc.experts.search_painter:SearchPainter",
 }
 """Experts that have a name of their own; all others are named ``module:attribute``."""
 

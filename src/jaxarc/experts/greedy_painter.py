@@ -48,7 +48,7 @@ class GreedyPainter(eqx.Module):
 
     def __call__(self, key: PRNGKey, observation: Observation) -> BboxAction:
         """Choose the action of one environment, as a :class:`jaxarc.parallel.Policy`."""
-        return _choose_native((observation["working_grid"], observation["target_grid"]), ())
+        return _choose_one((observation["working_grid"], observation["target_grid"]), ())
 
     def act(self, observation: Observation) -> BboxAction:
         """Choose the actions of a batch of environments.
@@ -89,7 +89,7 @@ def _choose_rows(grids: tuple[Int8[Array, "B H W"], Int8[Array, "B H W"]], _: tu
     return jax.lax.map(choose, grids, batch_size=min(group, batch))
 
 
-_choose_native = with_batch_rule(_choose_rows, no_shared_arrays)
+_choose_one = with_batch_rule(_choose_rows, no_shared_arrays)
 
 
 def _choose(working: Int8[Array, "H W"], target: Int8[Array, "H W"]) -> BboxAction:

@@ -7,10 +7,10 @@ import numpy as np
 from jaxarc import constants as c
 from jaxarc.experts.expert import Action, ActionFormat, CannotSolveError, Pair
 from jaxarc.experts.host_canvas import check_solution
+from jaxarc.experts.painting.beam import Target, prune, search
 from jaxarc.experts.painting.boxes import BoxEdits, box_starts
 from jaxarc.experts.painting.masks import paint_with_masks
 from jaxarc.experts.painting.points import paint_with_points
-from jaxarc.experts.painting.search import Target, prune, search
 
 
 @dataclass(frozen=True)

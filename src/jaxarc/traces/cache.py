@@ -6,6 +6,7 @@ import hashlib
 import os
 import sqlite3
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,13 @@ from jaxarc.errors import JaxarcError, JaxarcWarning
 from jaxarc.files import at_home, user_path
 from jaxarc.traces.units import Trace
 
-_TABLE: Final = "CREATE TABLE IF NOT EXISTS traces (unit TEXT PRIMARY KEY, trace TEXT, sha256 TEXT) WITHOUT ROWID"
+_BEGINNING: Final = (
+    # A write-ahead log, flushed when it is merged and not after each trace, which takes longer than most experts. The
+    # file is whole at any time; https://sqlite.org/wal.html.
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = NORMAL",
+    "CREATE TABLE IF NOT EXISTS traces (unit TEXT PRIMARY KEY, trace TEXT, sha256 TEXT) WITHOUT ROWID",
+)
 _PATIENCE_S: Final = 60.0  # how long to wait for another process that writes
 _FULL: Final = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")  # no room for the file, or for the index of its log
 
@@ -112,13 +119,20 @@ def default_folder() -> Path:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False)
-    # A write-ahead log, flushed when it is merged: a trace then takes 0.1 ms instead of 30. The file is whole at any
-    # time; https://sqlite.org/wal.html.
+    # A write-ahead log, flushed when it is merged and not after each trace, which takes longer than most experts. The
+    # file is whole at any time; https://sqlite.org/wal.html.
     connection.text_factory = lambda text: text.decode(errors="replace")  # what is no text fails the checksum
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute(_TABLE)
-    return connection
+    end = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            for statement in _BEGINNING:
+                connection.execute(statement)
+            return connection
+        except sqlite3.OperationalError as error:
+            # The switch of a new file to a log does not wait for other processes, as all other statements do.
+            if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
 
 
 def _sha256(text: str) -> str:

@@ -14,6 +14,7 @@ from jaxarc import constants as c
 from jaxarc.experts.bitboards import components_among, unpack_cells
 from jaxarc.experts.expert import Action, Pair
 from jaxarc.experts.host_canvas import STEPS, TURNS, Bounds, Grid
+from jaxarc.experts.painting.beam import RECTANGLE, SearchNode, Target
 from jaxarc.experts.painting.copies import (
     best_boxes,
     copy_candidates,
@@ -26,7 +27,6 @@ from jaxarc.experts.painting.copies import (
     paste_repeatedly,
     resize,
 )
-from jaxarc.experts.painting.search import RECTANGLE, SearchNode, Target
 
 _TURNS: Final[tuple[tuple[int, ...], ...]] = (
     (),

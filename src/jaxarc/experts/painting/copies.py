@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from jaxarc import constants as c
 from jaxarc.experts.host_canvas import Bounds, Grid
-from jaxarc.experts.painting.search import RECTANGLE, SearchNode, Target
+from jaxarc.experts.painting.beam import RECTANGLE, SearchNode, Target
 
 _NEVER: Final = -1_000_000  # gain of a cell outside the source; the gains of all other cells do not make up for it
 _MAX_PASTES: Final = 8  # of one copy, one after the other

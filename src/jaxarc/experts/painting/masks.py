@@ -9,9 +9,9 @@ from jaxtyping import Bool
 from jaxarc import constants as c
 from jaxarc.experts.expert import Action, Pair
 from jaxarc.experts.host_canvas import STEPS, Grid
+from jaxarc.experts.painting.beam import SearchNode, Target
 from jaxarc.experts.painting.boxes import box_starts
 from jaxarc.experts.painting.copies import correlate, overlay, signed_shift
-from jaxarc.experts.painting.search import SearchNode, Target
 
 _COPY_ACTIONS: Final = 2  # copy and paste
 

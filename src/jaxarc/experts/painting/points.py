@@ -20,8 +20,8 @@ from jaxarc.experts.bitboards import (
 )
 from jaxarc.experts.expert import Action, Pair
 from jaxarc.experts.host_canvas import STEPS, Cells, Grid
+from jaxarc.experts.painting.beam import SearchNode, Target
 from jaxarc.experts.painting.copies import resize
-from jaxarc.experts.painting.search import SearchNode, Target
 
 _TRIES: Final = 6  # extensions of one node
 

@@ -14,7 +14,7 @@ from jaxarc.search.kernels import search_library
 
 
 @dataclass(frozen=True)
-class Searcher(HiddenAnswerExpert):
+class SearchPainter(HiddenAnswerExpert):
     """Searches programs that explain the demonstrations, and paints the best answer as :class:`Painter` does.
 
     It never has the output, so it solves only pairs whose answer the search finds. See :mod:`jaxarc.search`.

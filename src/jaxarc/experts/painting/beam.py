@@ -69,10 +69,7 @@ class Target:
 
     def gain_of_fill(self, grid: Grid, colors: list[int]) -> Int32[np.ndarray, "K h w"]:
         """Value that filling a cell with each color wins or loses."""
-        right = grid == self.output
-        gain = np.where(right, np.int32(0), self.value)
-        loss = np.where(right, -self.loss, np.int32(0))
-        return np.where(self.colors[colors], gain, loss)
+        return self._gain(grid, self.colors[colors], self.value, self.loss)
 
     def cells_of_fill(self, grid: Grid, colors: list[int]) -> Int32[np.ndarray, "K h w"]:
         """Cells that filling wins or loses, weighted so that of equal differences the one that changes more is larger.
@@ -80,17 +77,23 @@ class Target:
         With N above the number of cells, a won cell counts N and a lost one 1 - N: 3 won and 1 lost sum to 2 N + 1,
         more than the 2 N of 2 won and none lost, and less than the 3 N of 3 won.
         """
-        right = grid == self.output
-        won = grid.size + 1
-        gain = np.where(right, np.int32(0), np.int32(won))
-        loss = np.where(right, np.int32(1 - won), np.int32(0))
-        return np.where(self.colors[colors], gain, loss)
+        won = np.int32(grid.size + 1)
+        return self._gain(grid, self.colors[colors], won, won - np.int32(1))
 
     def gain_of_change(self, grid: Grid, changed: Grid) -> Int32[np.ndarray, "h w"]:
         """Value that each cell of a changed grid wins or loses."""
-        right = grid == self.output
-        will_be = changed == self.output
-        return np.where(right, np.where(will_be, np.int32(0), -self.loss), np.where(will_be, self.value, np.int32(0)))
+        return self._gain(grid, changed == self.output, self.value, self.loss)
+
+    def _gain(
+        self,
+        grid: Grid,
+        will_be_right: Bool[np.ndarray, "*K h w"],
+        value: Int32[np.ndarray, "h w"] | np.int32,
+        loss: Int32[np.ndarray, "h w"] | np.int32,
+    ) -> Int32[np.ndarray, "*K h w"]:
+        """Value of the cells that become right, loss of those that become wrong, and 0 for all others."""
+        lost = np.where(will_be_right, np.int32(0), -loss)
+        return np.where(grid == self.output, lost, np.where(will_be_right, value, np.int32(0)))
 
 
 class SearchNode(NamedTuple):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxarc.datasets import TaskSet
-from jaxarc.experts import CannotSolveError, HiddenAnswerExpert, Searcher
+from jaxarc.experts import CannotSolveError, HiddenAnswerExpert, SearchPainter
 from jaxarc.experts.expert import find_expert
 from jaxarc.tasks import RawTask
 from jaxarc.traces import ExpertSpec, Graph, TraceCache, WorkUnit, pairs_by_id, record_traces
@@ -37,7 +37,7 @@ class Watched(HiddenAnswerExpert):
     def solve_hidden(self, demonstrations, grid, action_format):
         if not np.array_equal(grid, self.wanted):
             raise CannotSolveError("not asked for")
-        self.actions = Searcher(max_cost=2).solve_hidden(demonstrations, grid, action_format)
+        self.actions = SearchPainter(max_cost=2).solve_hidden(demonstrations, grid, action_format)
         return self.actions
 
 
@@ -62,7 +62,7 @@ def test_with_another_output_of_the_pair_the_actions_are_the_same(split, index):
 
 
 def test_what_is_found_is_kept_under_its_pair_and_what_is_not_found_fails(tmp_path):
-    cache, expert = TraceCache(tmp_path), Searcher(max_cost=2)
+    cache, expert = TraceCache(tmp_path), SearchPainter(max_cost=2)
     spoiled = tasks_of(TRAIN, (*TEST, (TEST[0][0][::-1], GARBAGE)))
     recording = record_traces(spoiled, expert, pairs="test", cache=cache, strategy="workers", processes=1)
     assert [failure.kind for failure in recording.failures.values()] == ["NotSolvedError"]
@@ -73,16 +73,16 @@ def test_what_is_found_is_kept_under_its_pair_and_what_is_not_found_fails(tmp_pa
 
 def test_a_pair_with_the_same_input_is_no_demonstration():
     twice = tasks_of((TRAIN[0], TRAIN[0]), (TRAIN[0],))
-    recording = record_traces(twice, Searcher())
+    recording = record_traces(twice, SearchPainter())
     assert [failure.kind for failure in recording.failures.values()] == ["CannotSolveError"]
     with pytest.raises(CannotSolveError, match="none"):
-        Searcher().solve_hidden([], TRAIN[0][0], "bbox")
+        SearchPainter().solve_hidden([], TRAIN[0][0], "bbox")
 
 
 def test_a_graph_tells_no_demonstrations():
     with pytest.raises(ValueError, match="search"):
-        record_traces(Graph.of_tasks(TASKS), Searcher())
+        record_traces(Graph.of_tasks(TASKS), SearchPainter())
 
 
 def test_it_is_found_by_its_name():
-    assert find_expert("search") == Searcher()
+    assert find_expert("search") == SearchPainter()
