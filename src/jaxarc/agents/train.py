@@ -70,9 +70,11 @@ def update_program() -> Any:
 
 
 @dataclass(frozen=True)
-class AgentResult(TrainResult[TrainingState, Report]):
+class AgentResult(TrainResult):
     """The result of a run of agents; the leaves of its state have a leading axis of seeds, [K, ...]."""
 
+    state: TrainingState
+    reports: list[Report]
     played: TaskResults | None = None  # of the last state on each evaluation pair, [K, T]; None: evaluated earlier
 
 
@@ -112,7 +114,7 @@ def training_mesh(experiment: Experiment) -> Mesh | None:
     return mesh
 
 
-class AgentTraining(Trainable[TrainingState, Progress, Report]):
+class AgentTraining(Trainable):
     """Agents of several seeds, which learn side by side in one compiled program."""
 
     report_type = Report
@@ -226,7 +228,7 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
             reports.append(Report(update, update * samples, seconds, seed, **fields))
         return reports
 
-    def write_tables(self, run_state: RunState[TrainingState, Report], folder: RunFolder | None) -> None:
+    def write_tables(self, run_state: RunState, folder: RunFolder | None) -> None:
         """Write how each training task went, and each evaluation pair if it was the last state that played it."""
         # All processes take part in the copy and in the evaluation; only the first one has a folder to write to.
         curricula = to_host(run_state.state.curriculum)

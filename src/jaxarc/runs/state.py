@@ -4,7 +4,7 @@ import statistics
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, TypeAlias
 
 import jax
 
@@ -23,9 +23,9 @@ from jaxarc.runs.folder import (
     RunFolderError,
     library_versions,
 )
-from jaxarc.runs.metrics import Kind, MetricsFile
+from jaxarc.runs.metrics import MetricsFile, RunReport
 
-State = TypeVar("State")
+State: TypeAlias = Any
 """A pytree of arrays."""
 
 _FIXED: Final = ("parallel.over",)  # of the topics below: it says which environments make a minibatch
@@ -38,12 +38,12 @@ _FREE: Final = (
 
 
 @dataclass(frozen=True)
-class RunState(Generic[State, Kind]):
+class RunState:
     """The state of what is trained, its reports and its clock."""
 
     state: State
     updates: int = 0
-    reports: list[Kind] = field(default_factory=list)  # K for each moment that was reported
+    reports: list[Any] = field(default_factory=list)  # K for each moment that was reported
     seconds: float = 0.0  # since learning began, when the checkpoint was written
 
     @property
@@ -65,9 +65,7 @@ def require_unused(folder: RunFolder) -> None:
         raise RunFolderError(f"{folder.path} holds a run already; resume it, or name another folder")
 
 
-def save_run_state(
-    folder: RunFolder, experiment: RunConfig, run_state: RunState[State, Kind], kind: type[Kind]
-) -> None:
+def save_run_state(folder: RunFolder, experiment: RunConfig, run_state: RunState, kind: type[RunReport]) -> None:
     """Write a checkpoint, if there is none of this update, and remove those that need not be kept."""
     if is_primary():
         MetricsFile(folder.metrics, kind).flush()
@@ -85,9 +83,7 @@ def save_run_state(
     folder.checkpoints.keep(experiment.checkpoint.keep_last, experiment.checkpoint.keep_best)
 
 
-def load_run_state(
-    folder: RunFolder, experiment: RunConfig, like: State, kind: type[Kind]
-) -> RunState[State, Kind] | None:
+def load_run_state(folder: RunFolder, experiment: RunConfig, like: State, kind: type[RunReport]) -> RunState | None:
     """Go back to the newest checkpoint, and remove the later checkpoints and metrics from the folder.
 
     Each process reads all of it, however many wrote it.

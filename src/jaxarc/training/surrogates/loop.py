@@ -39,7 +39,7 @@ class SurrogateState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SurrogateResult(TrainResult[SurrogateState, SurrogateReport]):
+class SurrogateResult(TrainResult):
     """The result of a run of a surrogate; its models are on one device."""
 
 
@@ -62,7 +62,7 @@ def train_surrogate(
     return SurrogateResult(result.state, result.reports, result.compile_seconds, result.interrupted)
 
 
-class SurrogateTraining(Trainable[SurrogateState, Sums, SurrogateReport]):
+class SurrogateTraining(Trainable):
     """The models of a surrogate, which learn side by side."""
 
     report_type = SurrogateReport
