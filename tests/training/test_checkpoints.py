@@ -4,11 +4,7 @@ import jax.numpy as jnp
 import pytest
 
 from jaxarc.config import CheckpointConfig, ConfigValidationError
-from jaxarc.runs import (
-    CheckpointError,
-    Checkpoints,
-    DamagedCheckpointWarning,
-)
+from jaxarc.runs import CheckpointError, Checkpoints, DamagedCheckpointWarning
 from jaxarc.runs.checkpoint import CheckpointRecord
 
 RECORD = CheckpointRecord(0, 0, 0.0, None, {}, {})

@@ -13,12 +13,7 @@ import numpy as np
 import pytest
 
 from jaxarc.config import CheckpointConfig, SurrogateConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
-from jaxarc.runs import (
-    IncompatibleRunError,
-    RunFolder,
-    RunFolderError,
-    TrainingDivergedError,
-)
+from jaxarc.runs import IncompatibleRunError, RunFolder, RunFolderError, TrainingDivergedError
 from jaxarc.runs.checkpoint import CheckpointError
 from jaxarc.runs.metrics import read_reports
 from jaxarc.surrogate import CandidateSet, TrainingBatchJAX

@@ -8,15 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents import (
-    EditPolicy,
-    Experiment,
-    read_metrics,
-    updates,
-)
-from jaxarc.agents import (
-    train as agent_training,
-)
+from jaxarc.agents import EditPolicy, Experiment, read_metrics, updates
+from jaxarc.agents import train as agent_training
 from jaxarc.agents.ppo import collect
 from jaxarc.agents.train import train
 from jaxarc.config import (

@@ -11,24 +11,14 @@ from jaxtyping import Array, Int32, Key
 
 from jaxarc.agents.experiment import Experiment
 from jaxarc.agents.policy import EditPolicy
-from jaxarc.agents.predictor import (
-    Predictor,
-    PredictorState,
-    answer_shown_config,
-    predict_answer,
-    with_answer,
-)
+from jaxarc.agents.predictor import Predictor, PredictorState, answer_shown_config, predict_answer, with_answer
 from jaxarc.config import JaxArcConfig, build
 from jaxarc.config.training import Precision
 from jaxarc.envs.structured_actions import BboxAction, StructuredAction
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.nn.precision import DTYPES, cast_floats, products_in, require_precision
 from jaxarc.prng import keys_of_seeds
-from jaxarc.runs.checkpoint import (
-    CheckpointError,
-    CheckpointRecord,
-    load_checkpoint,
-)
+from jaxarc.runs.checkpoint import CheckpointError, CheckpointRecord, load_checkpoint
 from jaxarc.runs.folder import RunFolder, open_run_folder
 from jaxarc.types import Observation, PRNGKey
 

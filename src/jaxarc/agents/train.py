@@ -43,13 +43,7 @@ from jaxarc.parallel import (
 from jaxarc.parallel.stored_programs import stored_path, trace_or_load
 from jaxarc.prng import keys_of_seeds
 from jaxarc.runs.folder import RunFolder
-from jaxarc.runs.loop import (
-    Intervals,
-    Numbers,
-    Trainable,
-    TrainResult,
-    run,
-)
+from jaxarc.runs.loop import Intervals, Numbers, Trainable, TrainResult, run
 from jaxarc.runs.metrics import write_table
 from jaxarc.runs.state import RunState, require_same_start
 from jaxarc.tasks.curriculum import Curriculum, curriculum_weights

@@ -15,13 +15,7 @@ from jaxtyping import Array, Bool, Float32, Int, Int32
 from jaxarc.agents import EditPolicy
 from jaxarc.agents.experiment import Experiment
 from jaxarc.agents.ppo import collect
-from jaxarc.agents.updates import (
-    TrainingState,
-    answer_shown_params,
-    make_params,
-    run_seed,
-    start_seed,
-)
+from jaxarc.agents.updates import TrainingState, answer_shown_params, make_params, run_seed, start_seed
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.envs.environment import Action, Environment, Step
 from jaxarc.envs.structured_actions import BboxAction

@@ -9,11 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jaxarc.agents import EditAgent, Experiment
-from jaxarc.agents.saved_agent import (
-    WhichCheckpoint,
-    load_policy,
-    saved_experiment,
-)
+from jaxarc.agents.saved_agent import WhichCheckpoint, load_policy, saved_experiment
 from jaxarc.config import JaxArcConfig
 from jaxarc.config.training import Precision
 from jaxarc.datasets import NotInstalledError, TaskSet, UnknownDatasetError

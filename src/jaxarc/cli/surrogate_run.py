@@ -21,14 +21,9 @@ from jaxarc.config.training import Precision
 from jaxarc.envs.structured_actions import get_operation_name
 from jaxarc.nn.precision import DTYPES, cast_floats, products_in
 from jaxarc.parallel import use_host_cores
-from jaxarc.runs import (
-    RunFolder,
-    open_run_folder,
-)
+from jaxarc.runs import RunFolder, open_run_folder
 from jaxarc.runs.metrics import read_reports
-from jaxarc.runs.writers import (
-    check_extras,
-)
+from jaxarc.runs.writers import check_extras
 from jaxarc.surrogate.mesh import MeshPlacement
 from jaxarc.tasks import TaskFormatError
 from jaxarc.training.surrogates import (

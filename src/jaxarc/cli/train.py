@@ -23,11 +23,7 @@ from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, read_any_exper
 from jaxarc.cli.surrogate_run import learn_surrogate, measured_parts
 from jaxarc.cli.training_run import last_reports, learn
 from jaxarc.config import ConfigValidationError
-from jaxarc.runs import (
-    RunFolder,
-    TrainingDivergedError,
-    open_run_folder,
-)
+from jaxarc.runs import RunFolder, TrainingDivergedError, open_run_folder
 from jaxarc.runs.folder import make_new_folder
 from jaxarc.runs.state import require_same_choices
 from jaxarc.training.surrogates import SurrogateExperiment, SurrogateResult

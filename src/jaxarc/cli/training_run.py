@@ -33,12 +33,7 @@ from jaxarc.runs import RunFolder, create_run_folder
 from jaxarc.runs.folder import RunConfig, remove_unused
 from jaxarc.runs.loop import TrainingDivergedError
 from jaxarc.runs.metrics import RunReport
-from jaxarc.runs.writers import (
-    LogWriter,
-    LogWriters,
-    check_extras,
-    open_log_writers,
-)
+from jaxarc.runs.writers import LogWriter, LogWriters, check_extras, open_log_writers
 from jaxarc.search import Question
 from jaxarc.tasks import TaskFormatError
 from jaxarc.tasks.pair_pool import PairPool

@@ -12,17 +12,8 @@ from jaxarc.config import ConfigValidationError
 from jaxarc.config.build import spell
 from jaxarc.files import code_digest
 from jaxarc.parallel import allgather_text, digest, is_primary, require_same
-from jaxarc.runs.checkpoint import (
-    CheckpointRecord,
-    check_checkpoint,
-    load_checkpoint,
-)
-from jaxarc.runs.folder import (
-    RunConfig,
-    RunFolder,
-    RunFolderError,
-    library_versions,
-)
+from jaxarc.runs.checkpoint import CheckpointRecord, check_checkpoint, load_checkpoint
+from jaxarc.runs.folder import RunConfig, RunFolder, RunFolderError, library_versions
 from jaxarc.runs.metrics import MetricsFile, RunReport
 
 State: TypeAlias = Any

@@ -43,11 +43,7 @@ from jaxarc.experts.traces.trace_file import (
 )
 from jaxarc.io.serialization import StateFileError, load_state_efficiently, save_state_efficiently
 from jaxarc.runs import CheckpointError, load_checkpoint
-from jaxarc.runs.checkpoint import (
-    CheckpointRecord,
-    read_record,
-    save_checkpoint,
-)
+from jaxarc.runs.checkpoint import CheckpointRecord, read_record, save_checkpoint
 from jaxarc.tasks import TaskFormatError
 
 

@@ -26,12 +26,7 @@ from jaxarc.experts.traces.trace_file import read_trace_file
 from jaxarc.play.play_site import Game
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.runs import RunFolder
-from jaxarc.runs.checkpoint import (
-    CheckpointRecord,
-    Checkpoints,
-    check_checkpoint,
-    load_checkpoint,
-)
+from jaxarc.runs.checkpoint import CheckpointRecord, Checkpoints, check_checkpoint, load_checkpoint
 
 
 def write_tasks(folder: Path, count: int, side: int = 3, seed: int = 0) -> Path:

@@ -33,12 +33,7 @@ from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_set import digest_of
 from jaxarc.experts import Painter
 from jaxarc.experts.traces import TraceCache, record_traces
-from jaxarc.runs.checkpoint import (
-    CheckpointRecord,
-    Checkpoints,
-    check_checkpoint,
-    save_checkpoint,
-)
+from jaxarc.runs.checkpoint import CheckpointRecord, Checkpoints, check_checkpoint, save_checkpoint
 
 _CAPABILITIES: Final = 0x20080522  # version 3 of their interface
 _FILLER: Final = "filler"

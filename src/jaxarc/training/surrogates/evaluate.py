@@ -17,12 +17,7 @@ from jaxtyping import Array, Int32, Key
 from jaxarc.agents import EditPolicy
 from jaxarc.agents.experiment import Experiment, read_metrics
 from jaxarc.agents.predictor import Predictor
-from jaxarc.agents.saved_agent import (
-    WhichCheckpoint,
-    chosen_checkpoint,
-    load_policy,
-    saved_experiment,
-)
+from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint, load_policy, saved_experiment
 from jaxarc.agents.updates import make_params, measure
 from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
 from jaxarc.datasets import TaskSet

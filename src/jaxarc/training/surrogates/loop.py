@@ -13,13 +13,7 @@ import optax
 from jaxtyping import Array, Float32
 
 from jaxarc.runs.folder import RunFolder
-from jaxarc.runs.loop import (
-    Intervals,
-    Numbers,
-    Trainable,
-    TrainResult,
-    run,
-)
+from jaxarc.runs.loop import Intervals, Numbers, Trainable, TrainResult, run
 from jaxarc.surrogate import DataPrefetcher, init_optimizer, make_surrogate_optimizer
 from jaxarc.surrogate.mesh import MeshPlacement
 from jaxarc.surrogate.train_step import Model
