@@ -41,9 +41,9 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "stoix_adapter": CORE | {"adapters", "registration"},
     "experts": CORE | TASKS | {"parallel", "io", "search"},
     "nn": LEAF | {"config"},
-    "surrogate": CORE | {"experts.traces", "parallel", "io", "nn"},
+    "surrogate": CORE | {"experts", "parallel", "io", "nn"},
     "search": {"config", "errors", "native.library", "tasks.raw_task"},
-    "evaluation": CORE | TASKS | {"wrappers", "parallel", "surrogate", "experts", "io"},
+    "evaluation": CORE | TASKS | {"wrappers", "parallel", "experts", "io"},
     "runs": LEAF | {"config", "parallel"},
     "agents": CORE
     | TASKS

@@ -13,7 +13,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from jaxarc.agents.saved_agent import WhichCheckpoint
 from jaxarc.cli.console import JsonOption, QuietOption, print_json, progress_bar, warn
 from jaxarc.cli.evaluation_files import BenchmarkFiles, benchmark_files, print_evaluation, write_evaluation
 from jaxarc.cli.players import (
@@ -48,6 +47,7 @@ from jaxarc.evaluation.solver import SolvedTask, evaluation_of, solve_tasks
 from jaxarc.evaluation.task_rows import ActionCounts
 from jaxarc.nn import products_in
 from jaxarc.runs import RunFolder
+from jaxarc.runs.state import WhichCheckpoint
 from jaxarc.training.surrogates import SurrogateExperiment
 
 

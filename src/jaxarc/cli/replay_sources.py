@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import typer
 
-from jaxarc.agents.saved_agent import WhichCheckpoint, saved_experiment
+from jaxarc.agents.saved_agent import saved_experiment
 from jaxarc.cli.players import AgentRequest, load_trained_agent
 from jaxarc.cli.trace_options import find_pair
 from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
@@ -24,6 +24,7 @@ from jaxarc.experts.traces.trace import hash_of
 from jaxarc.experts.traces.trace_file import TraceFileError, read_trace_file
 from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
 from jaxarc.runs import RunFolder
+from jaxarc.runs.state import WhichCheckpoint
 from jaxarc.tasks import RawTask, uniform_weights
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.training.pairs import load_pairs

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.cli.console import LiveLine, number_table, percent, range_share
 from jaxarc.cli.training_run import left_out, train_in_folder
 from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
@@ -23,6 +22,7 @@ from jaxarc.nn.precision import DTYPES, cast_floats, products_in
 from jaxarc.parallel import use_host_cores
 from jaxarc.runs import RunFolder, open_run_folder
 from jaxarc.runs.metrics import read_reports
+from jaxarc.runs.state import WhichCheckpoint, chosen_checkpoint
 from jaxarc.runs.writers import check_extras
 from jaxarc.surrogate.mesh import MeshPlacement
 from jaxarc.tasks import TaskFormatError

@@ -4,7 +4,7 @@ import statistics
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import jax
 
@@ -12,9 +12,11 @@ from jaxarc.config import ConfigValidationError
 from jaxarc.config.build import spell
 from jaxarc.files import code_digest
 from jaxarc.parallel import allgather_text, digest, is_primary, require_same
-from jaxarc.runs.checkpoint import CheckpointRecord, check_checkpoint, load_checkpoint
+from jaxarc.runs.checkpoint import CheckpointError, CheckpointRecord, check_checkpoint, load_checkpoint
 from jaxarc.runs.folder import RunConfig, RunFolder, RunFolderError, library_versions
 from jaxarc.runs.metrics import MetricsFile, RunReport
+
+WhichCheckpoint = Literal["best", "last"]
 
 State: TypeAlias = Any
 """A pytree of arrays."""
@@ -120,6 +122,22 @@ def _newest(folder: RunFolder) -> CheckpointRecord | None:
     # two processes resume from different updates.
     newest = allgather_text("" if record is None else str(record.update))[0]
     return record if is_primary() or not newest else check_checkpoint(folder.checkpoints.at(int(newest)))
+
+
+def chosen_checkpoint(folder: RunFolder, which: WhichCheckpoint) -> CheckpointRecord:
+    """Return the record of the checkpoint with the highest score, mean over the seeds, or of the newest.
+
+    Warns:
+        DamagedCheckpointWarning: the checkpoint is damaged, and another one is used.
+
+    Raises:
+        CheckpointError: the folder has no checkpoint that can be used.
+    """
+    checkpoints = folder.checkpoints
+    record = checkpoints.best() if which == "best" else checkpoints.newest()
+    if record is None:
+        raise CheckpointError(f"there is no checkpoint in {checkpoints.path}; name the folder of a run of jaxarc train")
+    return record
 
 
 class IncompatibleRunError(ConfigValidationError):

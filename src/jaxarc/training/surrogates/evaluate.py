@@ -17,7 +17,7 @@ from jaxtyping import Array, Int32, Key
 from jaxarc.agents import EditPolicy
 from jaxarc.agents.experiment import Experiment, read_metrics
 from jaxarc.agents.predictor import Predictor
-from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint, load_policy, saved_experiment
+from jaxarc.agents.saved_agent import load_policy, saved_experiment
 from jaxarc.agents.updates import make_params, measure
 from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
 from jaxarc.datasets import TaskSet
@@ -25,11 +25,12 @@ from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.evaluation import TaskResults, play_every_task
-from jaxarc.evaluation.builtin_agents import SurrogateAgent
 from jaxarc.experts.lookahead import LookaheadAgent
 from jaxarc.files import write_whole
 from jaxarc.runs.checkpoint import load_checkpoint
 from jaxarc.runs.folder import RunFolder
+from jaxarc.runs.state import WhichCheckpoint, chosen_checkpoint
+from jaxarc.surrogate.agent import SurrogateAgent
 from jaxarc.surrogate.train_step import Model
 from jaxarc.training.pairs import load_pairs
 from jaxarc.training.seen_pairs import pairs_seen_by, without_seen

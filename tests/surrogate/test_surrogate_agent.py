@@ -8,11 +8,11 @@ from exact_scorer import EXACT, exact_scorer
 
 import jaxarc
 from jaxarc.datasets import TaskSet
-from jaxarc.evaluation.builtin_agents import SurrogateAgent
 from jaxarc.experts.candidates import candidates_of_canvas
 from jaxarc.experts.canvas_state import canvas_of_observation
 from jaxarc.parallel import rollout
 from jaxarc.surrogate import CandidateScorer, SurrogateNetworkConfig
+from jaxarc.surrogate.agent import SurrogateAgent
 from jaxarc.surrogate.candidates import NUM_ACTION_FEATURES
 from jaxarc.tasks import RawTask
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
