@@ -413,7 +413,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
             *("ProceduralTasks", "Recording", "Report", "Rollout", "Score", "Task", "TaskBuffer"),
             *("TaskRow", "TaskStatistics", "Timing", "MetricTotals"),
             *("TrainingPairs", "TrainingState", "TrainingBatchJAX"),
-            *("TransitionBatch", "EditBatch", "GraphBatch", "Checkpoints", "RunFolder"),
+            *("TransitionBatch", "EditBatch", "GraphBatch", "Checkpoints", "RunFolder", "TrainResult"),
         ),
         _RETURNED,
     ),
