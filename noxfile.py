@@ -16,8 +16,8 @@ CORE = (
     "tests/experts",
     "tests/surrogate",
     "tests/tasks",
-    "tests/training/test_updates.py",
-    "tests/training/test_training_loop.py",
+    "tests/agents/test_updates.py",
+    "tests/runs/test_training_loop.py",
     "tests/test_prng.py",
 )
 # Called operation by operation, a step takes half a second.
@@ -33,7 +33,7 @@ UNCHECKED = (
     "tests/envs/test_augmented_episodes.py",
     "tests/envs/test_action_masks.py",
     "tests/envs/test_observations.py",
-    "tests/training/test_updates.py",
+    "tests/agents/test_updates.py",
     "tests/test_prng.py",
 )
 MODES = {

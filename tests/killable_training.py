@@ -34,9 +34,9 @@ def prepare(file: Path, overrides: list[str]) -> None:
     state = agent_training.start_training(keys, learned, experiment.train_config, experiment.curriculum)
     length = experiment.training.updates_per_report
     run_updates = lambda state: agent_training.run_updates(state, learned, experiment.train_config, length)
-    measure = lambda policies: agent_training.measure(policies, measured)
-    policies = state.policy
-    contents = jax.device_get(state), _pack(run_updates, state), _pack(measure, policies)
+    measure = lambda players: agent_training.measure(players, measured)
+    players = state.players
+    contents = jax.device_get(state), _pack(run_updates, state), _pack(measure, players)
     file.write_bytes(pickle.dumps(contents))
 
 

@@ -20,12 +20,7 @@ from jaxarc.agents.predictor import (
     puzzle_of,
     with_answer,
 )
-from jaxarc.agents.puzzles import (
-    NUM_COPIES,
-    Puzzle,
-    line_readings,
-    symmetric_copies,
-)
+from jaxarc.agents.puzzles import NUM_COPIES, Puzzle, line_readings, symmetric_copies
 from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, JaxArcConfig, NetworkConfig, ScheduleConfig
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.nn.precision import cast_floats

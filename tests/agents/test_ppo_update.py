@@ -4,21 +4,8 @@ import numpy as np
 import optax
 import pytest
 
-from jaxarc.agents import (
-    Edit,
-    EditPolicy,
-    LearnerState,
-    Trajectories,
-    make_optimizer,
-)
-from jaxarc.agents.ppo import (
-    TrainConfig,
-    UpdateBatch,
-    make_update_batch,
-    ppo_loss,
-    shuffle_into_minibatches,
-    update,
-)
+from jaxarc.agents import Edit, EditPolicy, LearnerState, Trajectories, make_optimizer
+from jaxarc.agents.ppo import TrainConfig, UpdateBatch, make_update_batch, ppo_loss, shuffle_into_minibatches, update
 from jaxarc.config import (
     AgentConfig,
     AnswerConfig,

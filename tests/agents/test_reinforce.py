@@ -5,13 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents import (
-    EditPolicy,
-    LearnerState,
-    TrainConfig,
-    Trajectories,
-    make_optimizer,
-)
+from jaxarc.agents import EditPolicy, LearnerState, TrainConfig, Trajectories, make_optimizer
 from jaxarc.agents.ppo import UpdateBatch
 from jaxarc.agents.reinforce import reinforce_loss, update
 from jaxarc.config import (

@@ -412,7 +412,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
             *("ProceduralTasks", "Recording", "Report", "Rollout", "Score", "TaskBuffer"),
             *("TaskRow", "TaskStatistics", "Timing", "MetricTotals"),
             *("TrainingPairs", "TrainingState", "TrainingBatchJAX"),
-            *("GraphBatch", "Checkpoints", "RunFolder"),
+            *("GraphBatch", "Checkpoints", "RunFolder", "TrainResult"),
         ),
         _RETURNED,
     ),

@@ -9,12 +9,7 @@ from scripted_policies import repairing_policy
 from small_exam import SIDE, rules, task, task_set
 
 from jaxarc.agents import EditAgent, EditPolicy
-from jaxarc.agents.predictor import (
-    NUM_CANDIDATES,
-    AnswerPredictor,
-    answer_shown_config,
-    with_answer,
-)
+from jaxarc.agents.predictor import NUM_CANDIDATES, AnswerPredictor, answer_shown_config, with_answer
 from jaxarc.config import ConfigValidationError, NetworkConfig
 from jaxarc.evaluation import (
     AgentMismatchError,

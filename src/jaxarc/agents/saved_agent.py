@@ -1,7 +1,7 @@
 """Trained policies as agents, and how they are loaded from a run folder, without the rest of the training state."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -11,13 +11,7 @@ from jaxtyping import Array, Int32, Key
 
 from jaxarc.agents.experiment import Experiment
 from jaxarc.agents.policy import EditPolicy
-from jaxarc.agents.predictor import (
-    Predictor,
-    PredictorState,
-    answer_shown_config,
-    predict_answer,
-    with_answer,
-)
+from jaxarc.agents.predictor import Predictor, PredictorState, answer_shown_config, predict_answer, with_answer
 from jaxarc.config import JaxArcConfig, build
 from jaxarc.config.training import Precision
 from jaxarc.envs.forks import require_own_jax
@@ -25,15 +19,10 @@ from jaxarc.envs.structured_actions import BboxAction, StructuredAction
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.nn.precision import DTYPES, cast_floats, products_in, require_precision
 from jaxarc.prng import keys_of_seeds
-from jaxarc.runs.checkpoint import (
-    CheckpointError,
-    CheckpointRecord,
-    load_checkpoint,
-)
+from jaxarc.runs.checkpoint import CheckpointError, load_checkpoint
 from jaxarc.runs.folder import RunFolder, open_run_folder
+from jaxarc.runs.state import WhichCheckpoint, chosen_checkpoint
 from jaxarc.types import Observation, PRNGKey
-
-WhichCheckpoint = Literal["best", "last"]
 
 # Where they are in a training state.
 _POLICY = "learner.policy"
@@ -186,15 +175,6 @@ def load_agent(
     rules = saved_experiment(folder, checkpoint).environment.with_fields(**fields)
     policy, predictor = load_policy(folder, checkpoint, seed, rules, precision)
     return TrainedAgent(policy, rules, samples, precision, predictor)
-
-
-def chosen_checkpoint(folder: RunFolder, which: WhichCheckpoint) -> CheckpointRecord:
-    """Return the record of the checkpoint that is meant; warns and raises as :func:`saved_experiment`."""
-    checkpoints = folder.checkpoints
-    record = checkpoints.best() if which == "best" else checkpoints.newest()
-    if record is None:
-        raise CheckpointError(f"there is no checkpoint in {checkpoints.path}; name the folder of a run of jaxarc train")
-    return record
 
 
 def require_weights_fit(folder: RunFolder, experiment: Experiment, like: dict[str, Any]) -> None:

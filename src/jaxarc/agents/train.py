@@ -44,13 +44,7 @@ from jaxarc.parallel import (
 from jaxarc.parallel.stored_programs import stored_path, trace_or_load
 from jaxarc.prng import keys_of_seeds
 from jaxarc.runs.folder import RunFolder
-from jaxarc.runs.loop import (
-    Intervals,
-    Numbers,
-    Trainable,
-    TrainResult,
-    run,
-)
+from jaxarc.runs.loop import Intervals, Numbers, Trainable, TrainResult, run
 from jaxarc.runs.metrics import write_table
 from jaxarc.runs.state import RunState, require_same_start
 from jaxarc.tasks.curriculum import Curriculum, curriculum_weights
@@ -70,9 +64,11 @@ def update_program() -> Any:
 
 
 @dataclass(frozen=True)
-class AgentResult(TrainResult[TrainingState, Report]):
+class AgentResult(TrainResult):
     """The result of a run of agents; the leaves of its state have a leading axis of seeds, [K, ...]."""
 
+    state: TrainingState
+    reports: list[Report]
     played: TaskResults | None = None  # of the last state on each evaluation pair, [K, T]; None: evaluated earlier
 
 
@@ -112,7 +108,7 @@ def training_mesh(experiment: Experiment) -> Mesh | None:
     return mesh
 
 
-class AgentTraining(Trainable[TrainingState, Progress, Report]):
+class AgentTraining(Trainable):
     """Agents of several seeds, which learn side by side in one compiled program."""
 
     report_type = Report
@@ -226,7 +222,7 @@ class AgentTraining(Trainable[TrainingState, Progress, Report]):
             reports.append(Report(update, update * samples, seconds, seed, **fields))
         return reports
 
-    def write_tables(self, run_state: RunState[TrainingState, Report], folder: RunFolder | None) -> None:
+    def write_tables(self, run_state: RunState, folder: RunFolder | None) -> None:
         """Write how each training task went, and each evaluation pair if it was the last state that played it."""
         # All processes take part in the copy and in the evaluation; only the first one has a folder to write to.
         curricula = to_host(run_state.state.curriculum)

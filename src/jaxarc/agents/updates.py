@@ -233,14 +233,12 @@ def place_state(state: TrainingState, mesh: Mesh, over: str) -> TrainingState:
     return jax.tree.map(lambda spec, part: place(part, mesh, spec), state_specs(over), state)
 
 
-def state_specs(over: str) -> TrainingState:
+def state_specs(over: str) -> Any:
     """Return the placement of a state on a mesh: a state with a ``PartitionSpec`` for every part."""
-    # Fields in their order: learner, predictor_state, env_states, curriculum, key.
-    parts: list[Any] = [SPLIT] * 5
-    if over != "seeds":
-        environments = PartitionSpec(None, DATA)  # behind the axis of seeds
-        parts = [REPLICATED, REPLICATED, environments, REPLICATED, REPLICATED]
-    return TrainingState(*parts)
+    shared = SPLIT if over == "seeds" else REPLICATED
+    environments = SPLIT if over == "seeds" else PartitionSpec(None, DATA)  # behind the axis of seeds
+    parts: dict[str, Any] = {field.name: shared for field in dataclasses.fields(TrainingState)}
+    return TrainingState(**{**parts, "env_states": environments})
 
 
 def answer_shown_params(params: EnvParams, train_config: TrainConfig) -> EnvParams:

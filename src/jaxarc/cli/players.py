@@ -9,11 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jaxarc.agents import EditAgent, Experiment
-from jaxarc.agents.saved_agent import (
-    WhichCheckpoint,
-    load_policy,
-    saved_experiment,
-)
+from jaxarc.agents.saved_agent import load_policy, saved_experiment
 from jaxarc.config import JaxArcConfig
 from jaxarc.config.training import Precision
 from jaxarc.datasets import NotInstalledError, TaskSet, UnknownDatasetError
@@ -31,6 +27,7 @@ from jaxarc.experts import GreedyPainter
 from jaxarc.experts.expert import Caught
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.runs import RunFolder
+from jaxarc.runs.state import WhichCheckpoint
 
 SEARCH: Final = "search"  # the agent that is a program search and plays no episode
 DEFAULT_FORMAT: Final = "bbox"

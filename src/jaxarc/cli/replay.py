@@ -9,7 +9,6 @@ import jax
 import typer
 from rich.console import Console
 
-from jaxarc.agents.saved_agent import WhichCheckpoint
 from jaxarc.cli.console import progress_bar
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, bytes_of, require_kind
 from jaxarc.cli.replay_sources import (
@@ -31,6 +30,7 @@ from jaxarc.render.palette import PALETTES, Palette
 from jaxarc.render.pictures import draw_episodes, episodes_gif
 from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
 from jaxarc.runs import RunFolder
+from jaxarc.runs.state import WhichCheckpoint
 from jaxarc.traces.files import TraceFileError
 
 _MOST: Final = 1000

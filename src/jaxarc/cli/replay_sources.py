@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import typer
 
-from jaxarc.agents.saved_agent import WhichCheckpoint, saved_experiment
+from jaxarc.agents.saved_agent import saved_experiment
 from jaxarc.cli.players import AgentRequest, load_trained_agent
 from jaxarc.cli.trace_options import find_pair
 from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
@@ -22,6 +22,7 @@ from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.experts import Action, ActionFormat
 from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
 from jaxarc.runs import RunFolder
+from jaxarc.runs.state import WhichCheckpoint
 from jaxarc.tasks import RawTask, uniform_weights
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.traces import ExpertSpec, PairId, TraceCache, WorkUnit, pairs_by_id

@@ -1,9 +1,9 @@
 """A surrogate run on a terminal: training, and the evaluation of a run folder."""
 
 import dataclasses
+import functools
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from typing import Final
 
 import jax
@@ -11,24 +11,14 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint
-from jaxarc.cli.console import LiveLine, escape, number_table, percent, range_share, warn
-from jaxarc.cli.processes import GracefulStop, ensured
-from jaxarc.cli.training_run import left_out
+from jaxarc.cli.console import LiveLine, escape, number_table, percent, range_share
+from jaxarc.cli.training_run import left_out, train_in_folder
 from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
 from jaxarc.config.training import Precision
 from jaxarc.nn.precision import DTYPES, cast_floats, products_in
 from jaxarc.parallel import use_host_cores
-from jaxarc.runs import (
-    RunFolder,
-    create_run_folder,
-)
-from jaxarc.runs.folder import remove_unused
-from jaxarc.runs.writers import (
-    LogWriter,
-    LogWriters,
-    check_extras,
-    open_log_writers,
-)
+from jaxarc.runs import RunFolder
+from jaxarc.runs.writers import check_extras
 from jaxarc.surrogate import (
     SurrogateExperiment,
     SurrogateReport,
@@ -77,20 +67,10 @@ def learn_surrogate(
     if not experiment.surrogate.compilation_cache:
         jax.config.update("jax_enable_compilation_cache", False)
     task = load_surrogate_task(experiment)
-    folder = resume or create_run_folder(experiment)
-    with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
-        console.print(_announcement(experiment, task, folder), highlight=False, soft_wrap=True)
-        writers: list[LogWriter] = [
-            *open_log_writers(experiment, folder),
-            SurrogateProgress(console, experiment.num_updates),
-        ]
-        with GracefulStop(keeps=False) as stop, LogWriters(writers, warn) as all_writers:
-
-            def note(report: SurrogateReport) -> None:
-                all_writers.write(report)
-                stop.keeps |= report.update > 0
-
-            outcome = train_surrogate(experiment, task, folder, note, lambda: stop.is_set, resume=resume is not None)
+    announce = lambda folder: console.print(_announcement(experiment, task, folder), highlight=False, soft_wrap=True)
+    progress = SurrogateProgress(console, experiment.num_updates)
+    train = functools.partial(train_surrogate, experiment, task)
+    folder, outcome = train_in_folder(experiment, resume, announce, progress, train)
     evaluation = evaluate_model(task, outcome.state.model, outcome.reports[-1].update)
     write_evaluation(folder, evaluation)
     _draw(outcome.reports, folder, _title(experiment))

@@ -21,11 +21,7 @@ from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, parse_override
 from jaxarc.cli.surrogate_run import learn_surrogate, measured_parts
 from jaxarc.cli.training_run import last_reports, learn
 from jaxarc.config import ConfigValidationError
-from jaxarc.runs import (
-    RunFolder,
-    TrainingDivergedError,
-    open_run_folder,
-)
+from jaxarc.runs import RunFolder, TrainingDivergedError, open_run_folder
 from jaxarc.runs.folder import make_new_folder
 from jaxarc.runs.state import require_same_choices
 from jaxarc.surrogate.experiment import SurrogateExperiment

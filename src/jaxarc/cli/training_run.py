@@ -1,11 +1,13 @@
 """One training run on a terminal: its announcement, its live line, and the tables at its end."""
 
 import dataclasses
+import functools
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TypeVar
 
 import jax
 from rich.console import Console
@@ -28,18 +30,16 @@ from jaxarc.parallel import (
     use_host_cores,
 )
 from jaxarc.runs import RunFolder, create_run_folder
-from jaxarc.runs.folder import remove_unused
+from jaxarc.runs.folder import RunConfig, remove_unused
 from jaxarc.runs.loop import TrainingDivergedError
-from jaxarc.runs.writers import (
-    LogWriter,
-    LogWriters,
-    check_extras,
-    open_log_writers,
-)
+from jaxarc.runs.metrics import RunReport
+from jaxarc.runs.writers import LogWriter, LogWriters, check_extras, open_log_writers
 from jaxarc.search import Question
 from jaxarc.tasks import TaskFormatError
 from jaxarc.tasks.pair_pool import PairPool
 from jaxarc.tasks.procedural import ProceduralTasks
+
+Result = TypeVar("Result")
 
 
 def learn(experiment: Experiment, console: Console, resume: RunFolder | None = None) -> AgentResult:
@@ -62,21 +62,15 @@ def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -
     if not experiment.training.compilation_cache:
         jax.config.update("jax_enable_compilation_cache", False)
     pairs = load_training_pairs(experiment)
-    folder = shared_folder(lambda: resume or create_run_folder(experiment))
-    with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
+
+    def announce(folder: RunFolder) -> None:
         console.print(_announcement(experiment, pairs, folder), highlight=False, soft_wrap=True)
         if experiment.answer.source == "searched":
             _search_answers(experiment.answer, pairs, console)
-        writers: list[LogWriter] = open_log_writers(experiment, folder) if is_primary() else []
-        writers.append(TrainingProgress(console, experiment.num_updates, experiment.training.num_seeds))
-        # Several processes stop together from the start; one by itself quits at once where nothing was learned.
-        with GracefulStop(keeps=is_distributed()) as stop, LogWriters(writers, warn) as all_writers:
 
-            def note(report: Report) -> None:
-                all_writers.write(report)
-                stop.keeps |= report.update > 0
-
-            outcome = run_training(experiment, pairs, folder, note, lambda: stop.is_set, resume=bool(resume))
+    progress = TrainingProgress(console, experiment.num_updates, experiment.training.num_seeds)
+    train = functools.partial(run_training, experiment, pairs)
+    folder, outcome = train_in_folder(experiment, resume, announce, progress, train)
     if is_primary():
         _draw(outcome.reports, folder, _title(experiment, pairs))
     console.print(_results(experiment, outcome, pairs))
@@ -88,6 +82,41 @@ def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -
         _closing(outcome, experiment.num_updates, folder, time.perf_counter() - start), highlight=False, soft_wrap=True
     )
     return outcome
+
+
+def train_in_folder(
+    experiment: RunConfig,
+    resume: RunFolder | None,
+    announce: Callable[[RunFolder], None],
+    progress: LogWriter,
+    train: Callable[..., Result],
+) -> tuple[RunFolder, Result]:
+    """Train in a new run folder, or go on in an old one, until it is done or a signal ends it.
+
+    A new folder in which nothing was learned is removed.
+
+    Args:
+        experiment: all choices.
+        resume: the old folder, or None.
+        announce: prints what is about to be learned.
+        progress: shows the reports on the terminal; the loggers of the experiment get them too.
+        train: as :func:`jaxarc.agents.train.train` without its first two arguments.
+
+    Raises:
+        LogWriterError, OSError: a logger or the folder cannot be opened; and what ``train`` raises.
+    """
+    folder = shared_folder(lambda: resume or create_run_folder(experiment))
+    with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
+        announce(folder)
+        loggers = open_log_writers(experiment, folder) if is_primary() else []
+        # Several processes stop together from the start; one by itself quits at once where nothing was learned.
+        with GracefulStop(keeps=is_distributed()) as stop, LogWriters([*loggers, progress], warn) as writers:
+
+            def note(report: RunReport) -> None:
+                writers.write(report)
+                stop.keeps |= report.update > 0
+
+            return folder, train(folder, note, lambda: stop.is_set, resume=resume is not None)
 
 
 def last_reports(reports: Sequence[Report]) -> list[Report]:

@@ -1,4 +1,4 @@
-"""Agents of evaluations: one that submits at once, and one that goes by a surrogate."""
+"""A policy that submits at once."""
 
 import equinox as eqx
 import jax.numpy as jnp

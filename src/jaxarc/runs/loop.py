@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
 import jax
@@ -25,18 +25,13 @@ import jax
 from jaxarc.errors import JaxarcError
 from jaxarc.parallel import any_process, broadcast_flag, is_primary
 from jaxarc.runs.folder import RunConfig, RunFolder
-from jaxarc.runs.metrics import Kind, MetricsFile
-from jaxarc.runs.state import (
-    RunState,
-    load_run_state,
-    require_same_run,
-    require_unused,
-    save_run_state,
-)
+from jaxarc.runs.metrics import MetricsFile, RunReport
+from jaxarc.runs.state import RunState, load_run_state, require_same_run, require_unused, save_run_state
 
-State = TypeVar("State")
+State: TypeAlias = Any
 """A pytree; its arrays are saved."""
-Metrics = TypeVar("Metrics")
+
+Metrics: TypeAlias = Any
 """What steps measure while they learn."""
 
 Numbers = dict[str, float]
@@ -59,19 +54,19 @@ class Intervals:
 
 
 @dataclass(frozen=True)
-class TrainResult(Generic[State, Kind]):
+class TrainResult:
     """The result of a run."""
 
     state: State
-    reports: list[Kind]  # the first of each seed before learning, the last after it; both with an evaluation
+    reports: list[Any]  # the first of each seed before learning, the last after it; both with an evaluation
     compile_seconds: float
     interrupted: bool  # stopped before its updates were used up
 
 
-class Trainable(abc.ABC, Generic[State, Metrics, Kind]):
+class Trainable(abc.ABC):
     """The interface of everything that the loop trains: five methods, and a few with defaults."""
 
-    report_type: type[Kind]
+    report_type: type[RunReport]
     intervals: Intervals
     advice: ClassVar[str]  # what to do after a loss that is not finite: "lower x or y"
     clock_counts_reports: ClassVar[bool]  # whether the seconds of a run include its evaluations
@@ -105,10 +100,10 @@ class Trainable(abc.ABC, Generic[State, Metrics, Kind]):
         self,
         update: int,
         seconds: float,
-        metrics: Metrics | None,
+        metrics: Metrics,
         evaluation: list[Numbers] | None,
         updates_per_second: float | None,
-    ) -> list[Kind]:
+    ) -> list[Any]:
         """Make the report of each seed.
 
         Args:
@@ -129,8 +124,9 @@ class Trainable(abc.ABC, Generic[State, Metrics, Kind]):
 
     def compile(self, state: State) -> None:
         """Compile what ``step`` and ``evaluate`` call, so that the clock does not count it."""
+        del state
 
-    def is_learned(self, reports: Sequence[Kind]) -> bool:
+    def is_learned(self, reports: Sequence[Any]) -> bool:
         """Return whether a run with these reports has learned what it is to learn, so that it stops early."""
         del reports
         return False
@@ -140,8 +136,9 @@ class Trainable(abc.ABC, Generic[State, Metrics, Kind]):
         del update
         return nullcontext()
 
-    def write_tables(self, run_state: RunState[State, Kind], folder: RunFolder | None) -> None:
+    def write_tables(self, run_state: RunState, folder: RunFolder | None) -> None:
         """Write tables beside the metrics at the end of a run; the folder is None in all processes but the first."""
+        del run_state, folder
 
     def result(self, state: State) -> State:
         """Return a state as the caller of the run wants it."""
@@ -149,14 +146,14 @@ class Trainable(abc.ABC, Generic[State, Metrics, Kind]):
 
 
 def run(
-    trainable: Trainable[State, Metrics, Kind],
+    trainable: Trainable,
     experiment: RunConfig,
     folder: RunFolder | None = None,
-    on_report: Callable[[Kind], None] = lambda report: None,
+    on_report: Callable[[Any], None] = lambda report: None,
     should_stop: Callable[[], bool] = lambda: False,
     *,
     resume: bool = False,
-) -> TrainResult[State, Kind]:
+) -> TrainResult:
     """Train until the updates are used up, the time is over, all is learned, or somebody stops it.
 
     Args:
@@ -192,7 +189,7 @@ def run(
         return _learn(current, should_stop)
 
 
-def _learn(current: "_Run[State, Metrics, Kind]", should_stop: Callable[[], bool]) -> TrainResult[State, Kind]:
+def _learn(current: "_Run", should_stop: Callable[[], bool]) -> TrainResult:
     current.compile()
     interrupted = False
     # Saving needs all processes, and the others do not know of an error in this one: so nothing is saved after an
@@ -224,15 +221,15 @@ def _learn(current: "_Run[State, Metrics, Kind]", should_stop: Callable[[], bool
     return TrainResult(state, current.run_state.reports, current.compile_seconds, interrupted)
 
 
-class _Run(Generic[State, Metrics, Kind]):
+class _Run:
     """One call of :func:`run`: where it is, its clock and its files."""
 
     def __init__(
         self,
-        trainable: Trainable[State, Metrics, Kind],
+        trainable: Trainable,
         experiment: RunConfig,
         folder: RunFolder | None,
-        on_report: Callable[[Kind], None],
+        on_report: Callable[[Any], None],
         resume: bool,
     ):
         self.created = time.perf_counter()
@@ -243,9 +240,9 @@ class _Run(Generic[State, Metrics, Kind]):
         self.log_folder = folder if is_primary() else None  # of several processes one writes the log; all of them save
         self.on_report = on_report
         loaded = self._load(folder) if folder is not None and resume else None
-        run_state = loaded or RunState[State, Kind](trainable.init())
+        run_state = loaded or RunState(trainable.init())
         self.run_state = dataclasses.replace(run_state, state=trainable.place(run_state.state))
-        self.metrics: Metrics | None = None  # of the steps since the last report, up to ``run_state``
+        self.metrics: Metrics = None  # of the steps since the last report, up to ``run_state``
         self.seconds_saved = self.run_state.seconds  # when the newest checkpoint was written
         self.step_seconds = 0.0  # of the steps since the last report that this process took
         self.step_updates = 0  # and their number of updates
@@ -308,7 +305,7 @@ class _Run(Generic[State, Metrics, Kind]):
         self._report_and_adopt(state, updates, metrics, is_evaluated=is_evaluated)
         self._save_if_due()
 
-    def require_finite(self, metrics: Metrics | None, updates: int) -> None:
+    def require_finite(self, metrics: Metrics, updates: int) -> None:
         """Check the metrics of the steps up to ``updates``.
 
         Raises:
@@ -336,7 +333,7 @@ class _Run(Generic[State, Metrics, Kind]):
             self._report_and_adopt(self.run_state.state, self.run_state.updates, None, is_evaluated=True)
         self.trainable.write_tables(self.run_state, self.log_folder)
 
-    def _load(self, folder: RunFolder) -> RunState[State, Kind] | None:
+    def _load(self, folder: RunFolder) -> RunState | None:
         is_leaf_array = lambda leaf: eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)
         arrays, rest = eqx.partition(self.trainable.like(), is_leaf_array)
         loaded = load_run_state(folder, self.experiment, arrays, self.trainable.report_type)
@@ -344,7 +341,7 @@ class _Run(Generic[State, Metrics, Kind]):
             return None
         return dataclasses.replace(loaded, state=eqx.combine(loaded.state, rest))
 
-    def _report_and_adopt(self, state: State, updates: int, metrics: Metrics | None, *, is_evaluated: bool) -> None:
+    def _report_and_adopt(self, state: State, updates: int, metrics: Metrics, *, is_evaluated: bool) -> None:
         """Report on a state with a line for each seed, and make it the run's; an interruption leaves the one before."""
         seconds = self.seconds
         begun = time.perf_counter()
@@ -384,7 +381,7 @@ class _Run(Generic[State, Metrics, Kind]):
         save_run_state(self.folder, self.experiment, saved, self.trainable.report_type)
         self.started += time.perf_counter() - begun
 
-    def _faults(self, metrics: Metrics | None) -> dict[int, Numbers]:
+    def _faults(self, metrics: Metrics) -> dict[int, Numbers]:
         """Return the losses of the seeds of which one is not finite."""
         losses = {} if metrics is None else self.trainable.check(metrics)
         return {seed: mine for seed, mine in losses.items() if not all(map(math.isfinite, mine.values()))}

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from jaxarc.files import names_file, write_whole
 from jaxarc.runs.folder import RunFolderError
@@ -46,13 +46,13 @@ Kind = TypeVar("Kind", bound=RunReport)
 
 
 @dataclass(frozen=True)
-class MetricsFile(Generic[Kind]):
+class MetricsFile:
     """Reports as lines of JSON; those of one moment are handed to the system in one piece."""
 
     path: Path
-    kind: type[Kind]
+    kind: type[RunReport]
 
-    def append(self, reports: Sequence[Kind]) -> None:
+    def append(self, reports: Sequence[Any]) -> None:
         lines = [json.dumps(dataclasses.asdict(report)) + "\n" for report in reports]
         # All seeds of one moment go out in one write, so that a run that is killed rarely leaves a part of them.
         with names_file(self.path), self.path.open("a", encoding="utf-8") as file:
@@ -63,7 +63,7 @@ class MetricsFile(Generic[Kind]):
         with names_file(self.path), self.path.open("ab") as file:
             os.fsync(file.fileno())
 
-    def cut(self, num_lines: int) -> list[Kind]:
+    def cut(self, num_lines: int) -> list[Any]:
         """Drop what follows the first lines, and return their reports.
 
         Raises:
@@ -74,7 +74,7 @@ class MetricsFile(Generic[Kind]):
         write_whole(self.path, b"".join(self._lines()[:num_lines]))
         return reports
 
-    def head(self, num_lines: int) -> list[Kind]:
+    def head(self, num_lines: int) -> list[Any]:
         """Return the reports of the first lines.
 
         Raises:

@@ -4,7 +4,7 @@ import statistics
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Literal, TypeAlias
 
 import jax
 
@@ -12,20 +12,13 @@ from jaxarc.config import ConfigValidationError
 from jaxarc.config.build import spell
 from jaxarc.files import code_digest
 from jaxarc.parallel import allgather_text, digest, is_primary, require_same
-from jaxarc.runs.checkpoint import (
-    CheckpointRecord,
-    check_checkpoint,
-    load_checkpoint,
-)
-from jaxarc.runs.folder import (
-    RunConfig,
-    RunFolder,
-    RunFolderError,
-    library_versions,
-)
-from jaxarc.runs.metrics import Kind, MetricsFile
+from jaxarc.runs.checkpoint import CheckpointError, CheckpointRecord, check_checkpoint, load_checkpoint
+from jaxarc.runs.folder import RunConfig, RunFolder, RunFolderError, library_versions
+from jaxarc.runs.metrics import MetricsFile, RunReport
 
-State = TypeVar("State")
+WhichCheckpoint = Literal["best", "last"]
+
+State: TypeAlias = Any
 """A pytree of arrays."""
 
 _FIXED: Final = ("parallel.over",)  # of the topics below: it says which environments make a minibatch
@@ -38,12 +31,12 @@ _FREE: Final = (
 
 
 @dataclass(frozen=True)
-class RunState(Generic[State, Kind]):
+class RunState:
     """The state of what is trained, its reports and its clock."""
 
     state: State
     updates: int = 0
-    reports: list[Kind] = field(default_factory=list)  # K for each moment that was reported
+    reports: list[Any] = field(default_factory=list)  # K for each moment that was reported
     seconds: float = 0.0  # since learning began, when the checkpoint was written
 
     @property
@@ -65,9 +58,7 @@ def require_unused(folder: RunFolder) -> None:
         raise RunFolderError(f"{folder.path} holds a run already; resume it, or name another folder")
 
 
-def save_run_state(
-    folder: RunFolder, experiment: RunConfig, run_state: RunState[State, Kind], kind: type[Kind]
-) -> None:
+def save_run_state(folder: RunFolder, experiment: RunConfig, run_state: RunState, kind: type[RunReport]) -> None:
     """Write a checkpoint, if there is none of this update, and remove those that need not be kept."""
     if is_primary():
         MetricsFile(folder.metrics, kind).flush()
@@ -85,9 +76,7 @@ def save_run_state(
     folder.checkpoints.keep(experiment.checkpoint.keep_last, experiment.checkpoint.keep_best)
 
 
-def load_run_state(
-    folder: RunFolder, experiment: RunConfig, like: State, kind: type[Kind]
-) -> RunState[State, Kind] | None:
+def load_run_state(folder: RunFolder, experiment: RunConfig, like: State, kind: type[RunReport]) -> RunState | None:
     """Go back to the newest checkpoint, and remove the later checkpoints and metrics from the folder.
 
     Each process reads all of it, however many wrote it.
@@ -133,6 +122,22 @@ def _newest(folder: RunFolder) -> CheckpointRecord | None:
     # two processes resume from different updates.
     newest = allgather_text("" if record is None else str(record.update))[0]
     return record if is_primary() or not newest else check_checkpoint(folder.checkpoints.at(int(newest)))
+
+
+def chosen_checkpoint(folder: RunFolder, which: WhichCheckpoint) -> CheckpointRecord:
+    """Return the record of the checkpoint with the highest score, mean over the seeds, or of the newest.
+
+    Warns:
+        DamagedCheckpointWarning: the checkpoint is damaged, and another one is used.
+
+    Raises:
+        CheckpointError: the folder has no checkpoint that can be used.
+    """
+    checkpoints = folder.checkpoints
+    record = checkpoints.best() if which == "best" else checkpoints.newest()
+    if record is None:
+        raise CheckpointError(f"there is no checkpoint in {checkpoints.path}; name the folder of a run of jaxarc train")
+    return record
 
 
 class IncompatibleRunError(ConfigValidationError):

@@ -13,13 +13,7 @@ import optax
 from jaxtyping import Array, Float32
 
 from jaxarc.runs.folder import RunFolder
-from jaxarc.runs.loop import (
-    Intervals,
-    Numbers,
-    Trainable,
-    TrainResult,
-    run,
-)
+from jaxarc.runs.loop import Intervals, Numbers, Trainable, TrainResult, run
 from jaxarc.surrogate import DataPrefetcher, init_optimizer, make_surrogate_optimizer
 from jaxarc.surrogate.experiment import SurrogateExperiment, SurrogateReport
 from jaxarc.surrogate.mesh import MeshPlacement
@@ -39,7 +33,7 @@ class SurrogateState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SurrogateResult(TrainResult[SurrogateState, SurrogateReport]):
+class SurrogateResult(TrainResult):
     """The result of a run of a surrogate; its model is on one device."""
 
 
@@ -62,7 +56,7 @@ def train_surrogate(
     return SurrogateResult(result.state, result.reports, result.compile_seconds, result.interrupted)
 
 
-class SurrogateTraining(Trainable[SurrogateState, Sums, SurrogateReport]):
+class SurrogateTraining(Trainable):
     """The training of one surrogate."""
 
     report_type = SurrogateReport

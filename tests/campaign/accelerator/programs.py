@@ -13,11 +13,7 @@ from surrogate_workload import Learner
 
 import jaxarc
 from jaxarc.agents.train import run_updates_in_place
-from jaxarc.agents.updates import (
-    make_params,
-    measure,
-    start_training,
-)
+from jaxarc.agents.updates import make_params, measure, start_training
 from jaxarc.cli.settings import read_experiment
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import load_tasks

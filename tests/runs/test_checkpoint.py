@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 
 from jaxarc.runs import CheckpointError, load_checkpoint
-from jaxarc.runs.checkpoint import (
-    CheckpointRecord,
-    DamagedCheckpointError,
-    read_record,
-    save_checkpoint,
-)
+from jaxarc.runs.checkpoint import CheckpointRecord, DamagedCheckpointError, read_record, save_checkpoint
 
 RECORD = CheckpointRecord(7, 3, 1.5, 0.25, {"training": {"seed": 3}}, {"jax": "1"})
 

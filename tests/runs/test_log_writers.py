@@ -11,13 +11,7 @@ from jaxarc.agents import Experiment, Report
 from jaxarc.cli.main import main
 from jaxarc.config import ConfigValidationError, JaxArcConfig, LoggingConfig, TrainingConfig
 from jaxarc.runs import RunFolder
-from jaxarc.runs.writers import (
-    LogWriterError,
-    LogWriters,
-    TensorBoardWriter,
-    check_extras,
-    open_log_writers,
-)
+from jaxarc.runs.writers import LogWriterError, LogWriters, TensorBoardWriter, check_extras, open_log_writers
 
 RULES = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
 

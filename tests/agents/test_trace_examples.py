@@ -9,11 +9,7 @@ import pytest
 
 from jaxarc import constants as c
 from jaxarc.agents import EditPolicy
-from jaxarc.agents.cloning import (
-    TraceExampleError,
-    clone_examples,
-    load_examples,
-)
+from jaxarc.agents.cloning import TraceExampleError, clone_examples, load_examples
 from jaxarc.agents.updates import make_params
 from jaxarc.config import AgentConfig, CloningConfig, JaxArcConfig, NetworkConfig
 from jaxarc.datasets import TaskSet

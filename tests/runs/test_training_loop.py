@@ -14,9 +14,9 @@ from jaxarc.agents import (
     read_metrics,
     updates,
 )
+from jaxarc.agents import train as agent_training
 from jaxarc.agents.ppo import collect
 from jaxarc.cli.train import train
-from jaxarc.cli.train import train as agent_training
 from jaxarc.config import (
     AgentConfig,
     CheckpointConfig,

@@ -6,17 +6,9 @@ import subprocess
 
 import pytest
 
-from jaxarc.agents import (
-    Experiment,
-    Report,
-    read_metrics,
-)
+from jaxarc.agents import Experiment, Report, read_metrics
 from jaxarc.config import ConfigValidationError, JaxArcConfig, LoggingConfig, TaskConfig, TrainingConfig
-from jaxarc.runs import (
-    RunFolderError,
-    create_run_folder,
-    open_run_folder,
-)
+from jaxarc.runs import RunFolderError, create_run_folder, open_run_folder
 from jaxarc.runs.folder import git_revision, remove_unused
 from jaxarc.runs.metrics import MetricsFile
 

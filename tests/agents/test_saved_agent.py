@@ -13,11 +13,7 @@ import jaxarc
 from jaxarc.agents import EditAgent, EditPolicy, saved_agent
 from jaxarc.agents.experiment import Experiment, Report
 from jaxarc.agents.predictor import AnswerPredictor, answer_shown_config
-from jaxarc.agents.saved_agent import (
-    TrainedAgent,
-    policy_shapes,
-    require_weights_fit,
-)
+from jaxarc.agents.saved_agent import TrainedAgent, policy_shapes, require_weights_fit
 from jaxarc.agents.updates import make_params, start_training
 from jaxarc.config import (
     AgentConfig,
