@@ -27,7 +27,8 @@ looped = EpisodeStatistics(AutoReset(env))
 held, _ = looped.reset(key, params)
 looped.step(held, action, params)
 guide = jaxarc.arc_reset(key, params.config)[0]
-states = jaxarc.batch_reset(jax.random.split(key, 2), params.config)[0]
+keys = jax.random.split(key, 2)
+states = jaxarc.batch_reset(keys, params.config)[0]
 actions = jax.tree.map(lambda x: x[None].repeat(2), action)
 space = env.action_space(params)
 played = RandomPolicy(space), key, 4
@@ -49,7 +50,7 @@ calls = {
     "info": lambda: env.info(state, params),
     "arc_reset": lambda: jaxarc.arc_reset(key, params.config),
     "arc_step": lambda: jaxarc.arc_step(guide, action, params.config),
-    "batch_reset": lambda: jaxarc.batch_reset(key[None], params.config),
+    "batch_reset": lambda: jaxarc.batch_reset(keys, params.config),
     "batch_step": lambda: jaxarc.batch_step(states, actions, params.config),
     "rollout": lambda: rollout(looped, params, *played, 2),
     "record_episode": lambda: jaxarc.record_episode(played[0], env, params, key),

@@ -1,4 +1,4 @@
-"""Calls that people make by accident or on purpose: classes for actions, empty batches, gradients, leak checks."""
+"""Calls that people make by accident or on purpose: classes for actions, empty batches, gradients."""
 
 import jax
 import jax.numpy as jnp
@@ -57,12 +57,3 @@ def test_a_reward_has_its_gradient_by_the_similarity_before(dress, executor):
     expected = -params.config.reward.similarity_weight
     assert jax.grad(reward)(jnp.float32(0.25)) == expected
     np.testing.assert_array_equal(jax.vmap(jax.jacfwd(reward))(jnp.float32([0.25, 0.5])), [expected] * 2)
-
-
-def test_a_step_leaks_no_tracer():
-    env, params, state = made()
-    with jax.checking_leaks():
-        for dress in DRESSES.values():
-            jax.vmap(dress(env).reset, (0, None))(jax.random.split(jax.random.key(0), 2), params)
-            dress(env).step(state, PointAction(1, 0, 0), params)
-            jax.vmap(dress(env).step, (None, None, None), axis_size=2)(state, PointAction(1, 0, 0), params)
