@@ -71,8 +71,8 @@ def test_pair_must_have_both_grids(pair, missing):
 @pytest.mark.parametrize(
     ("grid", "expected"),
     [
-        ("12", "train pair 1 input: a grid is a list of rows, got '12' (str)"),
-        ({}, "train pair 1 input: a grid is a list of rows, got a dict of 0"),
+        ("12", "train pair 1 input: a grid is a list of rows or an array, got '12' (str)"),
+        ({}, "train pair 1 input: a grid is a list of rows or an array, got a dict of 0"),
         ([], "train pair 1 input: the grid has no rows; a side is 1..30"),
         ([1, 2], "train pair 1 input, row 0: a row is a list of colors, got 1 (int)"),
         ([[1], "2"], "train pair 1 input, row 1: a row is a list of colors, got '2' (str)"),
