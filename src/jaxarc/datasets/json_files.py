@@ -244,18 +244,21 @@ def _split_file(file: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
     content = read_json_text(file)
     if _is_solutions(file) and not _is_task(content):
         raise TaskFormatError(f"{file}: solutions without tasks; put {_challenges_of(file).name} beside it")
-    listed = content if isinstance(content, list) else []
-    if any(isinstance(value, dict) and _is_task(value) for value in listed):
-        raise TaskFormatError(
-            f"{file}: a list of {len(listed)} tasks has no ids; write an object with an id for each, "
-            '{"id": {"train": ..., "test": ...}, ...}, or a line for each in a .jsonl file'
-        )
+    _refuse_list(content, file)
     # An object with "train" or "test" is one task, one whose values have them is many. What is neither counts as one
     # task, whose check then says what is missing.
     holds_tasks = isinstance(content, dict) and any(_is_task(value) for value in content.values())
     if _is_task(content) or not holds_tasks:
         return {file.stem: content}, None
     return content, _read_solutions(file, content) if _is_challenges(file) else None
+
+
+def _refuse_list(content: Any, file: Path) -> None:
+    if isinstance(content, list) and any(isinstance(value, dict) and _is_task(value) for value in content):
+        raise TaskFormatError(
+            f"{file}: a list of {len(content)} tasks has no ids; write an object with an id for each, "
+            '{"id": {"train": ..., "test": ...}, ...}, or a line for each in a .jsonl file'
+        )
 
 
 def _is_task(content: Any) -> bool:
