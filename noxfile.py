@@ -14,6 +14,7 @@ CORE = (
     "tests/wrappers",
     "tests/agents",
     "tests/experts",
+    "tests/traces",
     "tests/surrogate",
     "tests/tasks",
     "tests/agents/test_updates.py",

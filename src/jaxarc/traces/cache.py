@@ -6,7 +6,6 @@ import hashlib
 import os
 import sqlite3
 import threading
-import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,15 +17,7 @@ from jaxarc.errors import JaxarcError, JaxarcWarning
 from jaxarc.files import at_home, user_path
 from jaxarc.traces.units import Trace
 
-_BEGINNING: Final = (
-    # A write-ahead log, flushed when it is merged and not after each trace, which takes longer than most experts. The
-    # file is whole at any time; https://sqlite.org/wal.html.
-    "PRAGMA journal_mode = WAL",
-    "PRAGMA synchronous = NORMAL",
-    "CREATE TABLE IF NOT EXISTS traces (unit TEXT PRIMARY KEY, trace TEXT, sha256 TEXT) WITHOUT ROWID",
-)
 _PATIENCE_S: Final = 60.0  # how long to wait for another process that writes
-_FULL: Final = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")  # no room for the file, or for the index of its log
 
 
 class DamagedTraceWarning(JaxarcWarning):
@@ -41,7 +32,7 @@ class TraceCache:
     """The traces of any number of recordings, in the file ``traces.sqlite`` of a folder.
 
     Any number of threads and processes may read and write at once, and a killed process leaves every trace that it had
-    put. After a crash of the machine the last ones may be missing.
+    put. A crash of the machine may damage the file, which is noticed when it is read.
     """
 
     def __init__(self, folder: str | Path | None = None):
@@ -101,7 +92,7 @@ class TraceCache:
                     self._connection = _connect(self.path)
                 yield self._connection
         except sqlite3.OperationalError as error:
-            is_full = error.sqlite_errorname in _FULL
+            is_full = error.sqlite_errorname == "SQLITE_FULL"
             reason = (errno.ENOSPC, os.strerror(errno.ENOSPC)) if is_full else (errno.EIO, str(error))
             raise OSError(*reason, str(self.path)) from error
         except sqlite3.DatabaseError as error:
@@ -119,20 +110,13 @@ def default_folder() -> Path:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False)
-    # A write-ahead log, flushed when it is merged and not after each trace, which takes longer than most experts. The
-    # file is whole at any time; https://sqlite.org/wal.html.
     connection.text_factory = lambda text: text.decode(errors="replace")  # what is no text fails the checksum
-    end = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            for statement in _BEGINNING:
-                connection.execute(statement)
-            return connection
-        except sqlite3.OperationalError as error:
-            # The switch of a new file to a log does not wait for other processes, as all other statements do.
-            if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > end:
-                raise
-            time.sleep(0.01)
+    # Not flushed to the disk after each trace, which takes longer than most experts: what is lost can be made again.
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS traces (unit TEXT PRIMARY KEY, trace TEXT, sha256 TEXT) WITHOUT ROWID"
+    )
+    return connection
 
 
 def _sha256(text: str) -> str:
