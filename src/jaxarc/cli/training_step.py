@@ -39,7 +39,7 @@ def trace_training(experiment: AnyExperiment, folder: Path) -> float:
             :func:`load_surrogate_task`.
         ProfilerBusyError, OSError: see :func:`jaxarc.profiling.trace`.
     """
-    run: Trainable[Any, Any, Any]
+    run: Trainable
     if isinstance(experiment, SurrogateExperiment):
         run = SurrogateTraining(experiment, load_surrogate_task(experiment))
     else:
