@@ -426,7 +426,16 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
                 "RandomPolicy",
                 "ShortProgramAgent",
             ),
-            *("SubmitPolicy", "TransitionModel", "apply_counts", "best_first", "candidates_of", "choose_box"),
+            *(
+                "SubmitPolicy",
+                "TransitionModel",
+                "action_numbers",
+                "apply_counts",
+                "best_first",
+                "candidates_of",
+                "choose_box",
+            ),
+            *("action_numbers",),
             *("count_episodes", "count_played_tasks", "create_adaptive_train_step", "create_jax_surrogate_train_step"),
             *("create_mesh_train_step", "create_run_folder", "create_surrogate_train_step"),
             *(
