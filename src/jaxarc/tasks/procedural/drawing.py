@@ -85,7 +85,7 @@ def box_mask(top: Number, left: Number, height: Number, width: Number, shape: Gr
 
 def cell_mask(row: Number, column: Number, shape: GridShape) -> FlatMask:
     """Mark one cell."""
-    return (cell_rows(shape) == row.astype(jnp.int8)) & (cell_columns(shape) == column.astype(jnp.int8))
+    return (row.astype(jnp.int8) == cell_rows(shape)) & (column.astype(jnp.int8) == cell_columns(shape))
 
 
 def crop_canvas(colors: FlatGrid, height: Number, width: Number, shape: GridShape) -> FlatGrid:
