@@ -80,7 +80,7 @@ def box_mask(top: Number, left: Number, height: Number, width: Number, shape: Gr
     rows = cell_rows(shape)
     columns = cell_columns(shape)
     top, left, bottom, right = (x.astype(jnp.int8) for x in (top, left, top + height, left + width))
-    return (rows >= top) & (rows < bottom) & (columns >= left) & (columns < right)
+    return (top <= rows) & (bottom > rows) & (left <= columns) & (right > columns)
 
 
 def cell_mask(row: Number, column: Number, shape: GridShape) -> FlatMask:
