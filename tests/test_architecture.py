@@ -109,7 +109,7 @@ MAX_LINES = {
     "io": 200,
     "native": 5140,
     "nn": 420,
-    "parallel": 2010,
+    "parallel": 1760,
     "play": 1310,
     "profiling": 950,
     "render": 1910,

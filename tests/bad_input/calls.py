@@ -425,7 +425,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
                 "EditAgent",
                 "RandomPolicy",
             ),
-            *("SubmitPolicy", "apply_counts", "best_first", "candidates_of", "choose_box"),
+            *("SubmitPolicy", "action_numbers", "apply_counts", "best_first", "candidates_of", "choose_box"),
             *("count_episodes", "count_played_tasks", "create_adaptive_train_step", "create_jax_surrogate_train_step"),
             *("create_run_folder", "create_surrogate_train_step"),
             *(

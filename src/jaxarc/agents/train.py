@@ -15,7 +15,7 @@ from jaxtyping import Array, Key
 
 from jaxarc.agents.cloning import CloningExamples, TraceExampleError, load_examples
 from jaxarc.agents.experiment import Experiment, Report
-from jaxarc.agents.ppo import EpisodeCounts, Losses, TrainConfig
+from jaxarc.agents.ppo import TrainConfig
 from jaxarc.agents.updates import (
     Progress,
     TrainingState,
@@ -41,7 +41,6 @@ from jaxarc.parallel import (
     size_of,
     to_host,
 )
-from jaxarc.parallel.stored_programs import stored_path, trace_or_load
 from jaxarc.prng import keys_of_seeds
 from jaxarc.runs.folder import RunFolder
 from jaxarc.runs.loop import Intervals, Numbers, Trainable, TrainResult, run
@@ -49,7 +48,6 @@ from jaxarc.runs.metrics import write_table
 from jaxarc.runs.state import RunState, require_same_start
 from jaxarc.tasks.curriculum import Curriculum, curriculum_weights
 
-_RESULTS: Final = (Progress, EpisodeCounts, Losses, TaskResults)
 _GROWTH: Final = 4.0  # memory of an update over that of the state before it
 
 run_updates_in_place = jax.jit(
@@ -237,14 +235,12 @@ class AgentTraining(Trainable):
             write_measured_table(folder.measured, seeds, self.pairs.eval.task_ids, self.played)
 
     def _begin_compiling(self, state: TrainingState) -> None:
-        """Load both programs, or trace them, the one that compiles longer first, and compile each in a thread."""
+        """Trace both programs, the one that compiles longer first, and compile each in a thread."""
         choices = self.experiment.train_config, self.intervals.updates_per_step
         devices = self.mesh, self.experiment.parallel.over
-        update = update_program()
-        donated = 0 if update is run_updates else 1
         self._compiling = [
-            _compile_in_thread(update, (state, self.train_params), (*choices, *devices), donated),
-            _compile_in_thread(measure, (state.players, self.eval_params), devices),
+            _compile_in_thread(update_program(), state, self.train_params, *choices, *devices),
+            _compile_in_thread(measure, state.players, self.eval_params, *devices),
         ]
 
     def _params_of(self, tasks: Any) -> EnvParams:
@@ -287,15 +283,9 @@ def start_once(
     return start.compile(quickly if is_short and compiles_for_cpu() else None)(keys, params, examples)
 
 
-def _compile_in_thread(
-    function: Any, args: tuple[Any, ...], static: tuple[Any, ...], num_donated: int = 0
-) -> Future[Any]:
-    """Trace a function or load what was traced, and compile in a thread: XLA compiles outside of Python's lock."""
-    path = stored_path(function, args, static)
-    if path is None:
-        program = function.lower(*args, *static)
-    else:
-        program = trace_or_load(function, args, static, _RESULTS, path, num_donated)
+def _compile_in_thread(function: Any, *args: Any) -> Future[Any]:
+    """Trace a function, and compile in a thread: XLA compiles outside of Python's lock."""
+    program = function.lower(*args)
     pool = ThreadPoolExecutor(1)
     compiling = pool.submit(program.compile)
     pool.shutdown(wait=False)

@@ -20,7 +20,6 @@ from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction, action_numbers
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory, require_agent_fits
 from jaxarc.parallel import NotEnoughMemoryError, available_memory, program_memory, require_memory
-from jaxarc.parallel.stored_programs import stored_path, trace_or_load
 from jaxarc.tasks.augmentation import restore_grid
 from jaxarc.types import Observation
 from jaxarc.unroll import Transition, actor_step
@@ -186,21 +185,12 @@ def _program_that_fits(
     Raises:
         AgentMismatchError, NotEnoughMemoryError: see :func:`play_episodes`.
     """
+    require_agent_fits(agent, params)
     free = available_memory()
-    arrays, rest = eqx.partition(agent, eqx.is_array)
     while True:
         chosen = _select(specs, np.resize(np.arange(len(specs.task_index), dtype=np.int32), size))
-        args = arrays, params, key_data, chosen
-        path = stored_path(_play_parts, args, (rest,))
-        # A program on disk was compiled for an agent and params like these, so they fit one another.
-        if path is None or not path.exists():
-            require_agent_fits(agent, params)
-        if path is None:
-            memory, play = _compile_in_memory(agent, params, key_data, chosen)
-        else:
-            program = trace_or_load(_play_parts, args, (rest,), (Episodes,), path).compile()
-            memory = program_memory(program)
-            play = functools.partial(program, *args[:3])
+        play: Any = _play_batch  # its type does not say that it can be lowered
+        memory = program_memory(play.lower(agent, params, key_data, chosen).compile().compiled)
         try:
             require_memory(size, memory, free)
         except NotEnoughMemoryError as error:
@@ -208,16 +198,7 @@ def _program_that_fits(
                 raise
             size = error.fitting_envs
         else:
-            return size, play
-
-
-def _compile_in_memory(
-    agent: Agent, params: EnvParams, key_data: UInt32[Array, " words"], specs: EpisodeSpec
-) -> tuple[int | None, Callable[[EpisodeSpec], Episodes]]:
-    """Compile a program that JAX keeps for this process, and return the memory that it takes."""
-    play: Any = _play_batch  # its type does not say that it can be lowered
-    memory = program_memory(play.lower(agent, params, key_data, specs).compile().compiled)
-    return memory, functools.partial(_play_batch, agent, params, key_data)
+            return size, functools.partial(_play_batch, agent, params, key_data)
 
 
 def _select(specs: EpisodeSpec, chosen: Int32[np.ndarray, " B"]) -> EpisodeSpec:
@@ -247,13 +228,6 @@ def _step(agent: Agent, params: EnvParams, running: _Running) -> tuple[_Running,
     # Kept apart from the state, since an agent may pass the answer and then leave it again.
     best = jnp.maximum(running.best_similarity, states.similarity_score)
     return _Running(states, taken.extras, running.keys, best), taken
-
-
-def _play_parts(
-    arrays: Agent, params: EnvParams, key_data: UInt32[Array, " words"], specs: EpisodeSpec, rest: Agent
-) -> Episodes:
-    """Play with an agent in two parts: its arrays, and the rest of it."""
-    return _play_batch(eqx.combine(arrays, rest), params, key_data, specs)
 
 
 @eqx.filter_jit

@@ -4,9 +4,7 @@ For which platform a program is compiled is known when JAX lowers it, so the cho
 XLA's version on every other platform, and in a program that is exported, which may run on another machine.
 """
 
-import contextvars
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import jax
@@ -24,7 +22,6 @@ Like = int | tuple[int, tuple[int, ...]]  # an argument, with another shape of a
 _PARAMS: Final = ("kernel", "numbers", "like", "num_in_place", "num_optional", "in_xla")
 _native_call = Primitive("jaxarc_native_call")
 _native_call.multiple_results = True
-_exports_native: Final = contextvars.ContextVar("exports_native", default=False)
 
 
 def native_call(
@@ -51,16 +48,6 @@ def native_call(
     """
     values = (kernel, tuple(map(int, numbers)), tuple(like), num_in_place, num_optional, in_xla)
     return _native_call.bind(*arguments, **dict(zip(_PARAMS, values, strict=True)))
-
-
-@contextmanager
-def exports_for_this_machine() -> Iterator[None]:
-    """Let programs that are exported call the library: they will run here."""
-    token = _exports_native.set(True)
-    try:
-        yield
-    finally:
-        _exports_native.reset(token)
 
 
 _compiled = jax.jit(_native_call.bind, static_argnames=_PARAMS)
@@ -118,8 +105,7 @@ def _lower_on_cpu(
     **params: Any,
 ) -> Any:
     library = native_library()
-    is_kept = context.module_context.lowering_parameters.for_export and not _exports_native.get()
-    if library is None or is_kept:
+    if library is None or context.module_context.lowering_parameters.for_export:
         return _lower_in_xla(context, *arguments, **params)
     in_place = {i: i for i in range(num_in_place)}
     lower = jax.ffi.ffi_lowering(library.targets[kernel], operand_output_aliases=in_place)

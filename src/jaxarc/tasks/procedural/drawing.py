@@ -80,12 +80,12 @@ def box_mask(top: Number, left: Number, height: Number, width: Number, shape: Gr
     rows = cell_rows(shape)
     columns = cell_columns(shape)
     top, left, bottom, right = (x.astype(jnp.int8) for x in (top, left, top + height, left + width))
-    return (rows >= top) & (rows < bottom) & (columns >= left) & (columns < right)
+    return (top <= rows) & (bottom > rows) & (left <= columns) & (right > columns)
 
 
 def cell_mask(row: Number, column: Number, shape: GridShape) -> FlatMask:
     """Mark one cell."""
-    return (cell_rows(shape) == row.astype(jnp.int8)) & (cell_columns(shape) == column.astype(jnp.int8))
+    return (row.astype(jnp.int8) == cell_rows(shape)) & (column.astype(jnp.int8) == cell_columns(shape))
 
 
 def crop_canvas(colors: FlatGrid, height: Number, width: Number, shape: GridShape) -> FlatGrid:
