@@ -83,7 +83,8 @@ def _batch_batched(
     return [out[i] for i in kept], [0] * len(kept)
 
 
-def _leave_out_unused(used: list[bool], equation: Any) -> tuple[list[bool], Any]:
+def _leave_out_unused(used: list[bool], *rest: Any) -> tuple[list[bool], Any]:
+    equation = rest[-1]  # behind which inputs are live, from JAX 0.12 on
     if not any(used) and not equation.effects:
         return [False] * len(equation.invars), None
     jaxpr = equation.params["jaxpr"]
@@ -94,6 +95,7 @@ def _leave_out_unused(used: list[bool], equation: Any) -> tuple[list[bool], Any]
     return [True] * len(equation.invars), equation.replace(outvars=choose(equation.outvars), params=params)
 
 
+_batched.to_lojax = _run_batched  # from JAX 0.12 on, where the jaxpr holds a type that is made of others
 batching.primitive_batchers[_batched] = _batch_batched
 partial_eval.dce_rules[_batched] = _leave_out_unused
 mlir.register_lowering(_batched, mlir.lower_fun(_run_batched, multiple_results=True))
