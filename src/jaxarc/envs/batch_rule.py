@@ -83,8 +83,8 @@ def _batch_batched(
     return [out[i] for i in kept], [0] * len(kept)
 
 
-def _leave_out_unused(used: list[bool], *rest: Any) -> tuple[list[bool], Any]:
-    equation = rest[-1]  # behind which inputs are live, from JAX 0.12 on
+def _leave_out_unused(used: list[bool], *given: Any) -> tuple[list[bool], Any]:
+    equation = given[-1]  # behind which inputs are live, from JAX 0.12 on
     if not any(used) and not equation.effects:
         return [False] * len(equation.invars), None
     jaxpr = equation.params["jaxpr"]

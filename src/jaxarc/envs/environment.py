@@ -258,7 +258,9 @@ class ArcEnvironment(Environment[ArcEnvState]):
     def step_and_reset_natively(
         self, state: ArcEnvState, action: Action, params: EnvParams
     ) -> tuple[Step[ArcEnvState], ArcEnvState, Observation] | None:
-        if not all(map(isinstance, (state, action, params), (ArcEnvState, StructuredAction, EnvParams))):
+        if not (isinstance(state, ArcEnvState) and isinstance(params, EnvParams)):
+            return None
+        if not isinstance(action, StructuredAction):
             return None
         state, action = as_single(state, action, params.config)
         params = declared_params(params)
