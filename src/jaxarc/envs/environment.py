@@ -253,14 +253,13 @@ class ArcEnvironment(Environment[ArcEnvState]):
     def reset_next_natively(
         self, states: ArcEnvState, need: Bool[Array, " B"], params: EnvParams
     ) -> ArcEnvState | None:
-        return restart_natively(states, need, params, _RESET_COMPACTLY)
+        return restart_natively(states, need, params, _reset_next_where)
 
     def step_and_reset_natively(
         self, state: ArcEnvState, action: Action, params: EnvParams
     ) -> tuple[Step[ArcEnvState], ArcEnvState, Observation] | None:
-        if not (isinstance(state, ArcEnvState) and isinstance(params, EnvParams)):
-            return None
-        if not isinstance(action, StructuredAction):
+        is_ours = isinstance(state, ArcEnvState) and isinstance(params, EnvParams)
+        if not (is_ours and isinstance(action, StructuredAction)):
             return None
         state, action = as_single(state, action, params.config)
         params = declared_params(params)
@@ -345,9 +344,6 @@ def _reset_next(state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Obs
 def _reset_next_where(executor: str, states: ArcEnvState, need: Bool[Array, " B"], params: EnvParams) -> ArcEnvState:
     reset = lambda states, _: jax.vmap(_reset_next, (0, None))(states, params)[0]
     return update_rows(executor, need, reset, states, (), RESET_FRACTION)
-
-
-_RESET_COMPACTLY: Final = functools.partial(_reset_next_where, "compact")
 
 
 def _start(
