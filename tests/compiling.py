@@ -6,22 +6,28 @@ from unittest import mock
 
 from jaxarc.envs.compilation import choose_executor
 from jaxarc.envs.operations import flood
+from jaxarc.fusion import known_options
 
 with warnings.catch_warnings():
     # Without a C++ compiler the native executor is the compact one, with a warning, and its tests are skipped.
     warnings.simplefilter("ignore")
     EXECUTORS = tuple(dict.fromkeys([choose_executor("native"), "compact", "dense"]))
 
-AS_USERS = {  # for jax.jit's compiler_options
-    "xla_cpu_use_fusion_emitters": True,
-    "xla_backend_optimization_level": 3,
-    "xla_llvm_disable_expensive_passes": False,
-}
-QUICKLY = {  # what every other test does, whatever the environment variables say
-    "xla_cpu_use_fusion_emitters": False,
-    "xla_backend_optimization_level": 0,
-    "xla_llvm_disable_expensive_passes": True,
-}
+# For jax.jit's compiler_options: what users get, and what every other test does, whatever environment variables say.
+AS_USERS = known_options(
+    {
+        "xla_cpu_use_fusion_emitters": True,
+        "xla_backend_optimization_level": 3,
+        "xla_llvm_disable_expensive_passes": False,
+    }
+)
+QUICKLY = known_options(
+    {
+        "xla_cpu_use_fusion_emitters": False,
+        "xla_backend_optimization_level": 0,
+        "xla_llvm_disable_expensive_passes": True,
+    }
+)
 
 
 def interpreted_triton():

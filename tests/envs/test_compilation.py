@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import pytest
 
 from jaxarc.envs.compilation import compiled
+from jaxarc.fusion import known_options
 from jaxarc.utils.error_handling import JAXErrorHandler
 
 CORE = ("config", "constants", "envs", "errors", "fusion", "lazy", "notebooks", "prng", "tasks", "types", "utils")
@@ -112,3 +113,8 @@ def test_the_core_loads_only_the_core():
     assert rooms <= set(CORE)
     assert not rooms & set(HOST_SIDE)
     assert [module for module in loaded if module.startswith("jaxarc.tasks.procedural")] == []
+
+
+def test_options_that_xla_does_not_know_are_left_out():
+    options = {"xla_backend_optimization_level": 1, "xla_of_another_version": True}
+    assert known_options(options) == {"xla_backend_optimization_level": 1}

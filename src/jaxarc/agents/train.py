@@ -31,7 +31,7 @@ from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.datasets.training_pairs import TrainingPairs
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import TaskResults
-from jaxarc.fusion import compiles_for_cpu
+from jaxarc.fusion import compiles_for_cpu, known_options
 from jaxarc.parallel import (
     available_memory,
     data_mesh,
@@ -278,7 +278,7 @@ def start_once(
     as learning is.
     """
     is_short = examples is None and not train_config.cloning.num_updates
-    quickly = {"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False}
+    quickly = known_options({"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False})
     start = start_training.lower(keys, params, train_config, curriculum, examples)
     return start.compile(quickly if is_short and compiles_for_cpu() else None)(keys, params, examples)
 

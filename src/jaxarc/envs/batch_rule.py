@@ -93,7 +93,8 @@ def _differentiate(
     return jax.jvp(jaxpr_as_fun(jaxpr), list(primals), [ad.instantiate_zeros(tangent) for tangent in tangents])
 
 
-def _leave_out_unused(used: list[bool], equation: Any) -> tuple[list[bool], Any]:
+def _leave_out_unused(used: list[bool], *given: Any) -> tuple[list[bool], Any]:
+    equation = given[-1]  # behind which inputs are live, from JAX 0.12 on
     if not any(used) and not equation.effects:
         return [False] * len(equation.invars), None
     jaxpr = equation.params["jaxpr"]
@@ -104,6 +105,7 @@ def _leave_out_unused(used: list[bool], equation: Any) -> tuple[list[bool], Any]
     return [True] * len(equation.invars), equation.replace(outvars=choose(equation.outvars), params=params)
 
 
+_batched.to_lojax = _run_batched  # from JAX 0.12 on, where the jaxpr holds a type that is made of others
 batching.primitive_batchers[_batched] = _batch_batched
 ad.primitive_jvps[_batched] = _differentiate
 partial_eval.dce_rules[_batched] = _leave_out_unused

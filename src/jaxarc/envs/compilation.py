@@ -104,7 +104,8 @@ def with_axes_of_xla(function: Callable[..., Result]) -> Callable[..., Result]:
             return function(*args, **named)
 
         with jax.sharding.use_abstract_mesh(mesh):
-            return jax.sharding.auto_axes(on_arrays, out_sharding=jax.sharding.PartitionSpec())(arrays)
+            laid_out: Any = jax.sharding.auto_axes(on_arrays, out_sharding=jax.sharding.PartitionSpec())
+            return laid_out(arrays)
 
     return call
 

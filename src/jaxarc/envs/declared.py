@@ -60,7 +60,7 @@ def _declared(tree: Any, path: KeyPath) -> list[Any]:
         if not isinstance(key, GetAttrKey):
             return []
         tree = getattr(tree, key.name)
-    last = path[-1] if path else None
+    last: Any = path[-1] if path else None
     return _fields(type(tree)).get(last.name, []) if isinstance(last, GetAttrKey) else []
 
 

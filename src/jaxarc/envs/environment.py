@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, Final, Generic, TypeAlias, TypeVar, final
+from typing import Any, Generic, TypeAlias, TypeVar, final
 
 import jax
 import jax.numpy as jnp
@@ -320,9 +320,6 @@ def _reset_next_where(executor: str, states: ArcEnvState, need: Bool[Array, " B"
     return update_rows(executor, need, reset, states, (), RESET_FRACTION)
 
 
-_RESET_COMPACTLY: Final = functools.partial(_reset_next_where, "compact")
-
-
 def _start(
     keys: EpisodeKeys, params: EnvParams, task_index: Int32[Array, ""], pair_index: Int32[Array, ""] | None
 ) -> tuple[ArcEnvState, Observation]:
@@ -369,11 +366,12 @@ def _step_and_reset(env: Environment[State], state: State, action: Action, param
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
 def _fused_step(env: ArcEnvironment, state: ArcEnvState, action: Action, params: EnvParams) -> Step[ArcEnvState]:
     """Do both by one call of the C++ library where that can."""
-    if all(map(isinstance, (state, action, params), (ArcEnvState, StructuredAction, EnvParams))):
+    is_ours = isinstance(state, ArcEnvState) and isinstance(params, EnvParams)
+    if is_ours and isinstance(action, StructuredAction):
         state, action = as_single(state, action, params.config)
         params = declared_params(params)
     if not (isinstance(action, StructuredAction) and advances_natively(state, params)):
-        reset_rows = lambda states, need, params: restart_natively(states, need, params, _RESET_COMPACTLY)
+        reset_rows = lambda states, need, params: restart_natively(states, need, params, _reset_next_where)
         return step_then_reset(env, state, action, params, reset_rows)
     outcome, after, shown = step_and_restart_natively(state, action, params, _reset_next_where)
     source = pairs_of(outcome.state, params)

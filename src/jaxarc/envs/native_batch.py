@@ -32,8 +32,7 @@ _LEFT_ALONE: Final = ("key", *_OF_TASKS)  # by a step
 _GRID, _COUNTS, _SIMILARITY = (0, 5, 6)  # places among the arrays of a state
 
 Advance = Callable[[ArcEnvState, StructuredAction, PairSource, JaxArcConfig], tuple[ArcEnvState, "StepFacts"]]
-Restart = Callable[[ArcEnvState, Bool[Array, " B"], EnvParams], ArcEnvState]
-RestartOf = Callable[[str, ArcEnvState, Bool[Array, " B"], EnvParams], ArcEnvState]  # with an executor in front
+RestartOf = Callable[[str, ArcEnvState, Bool[Array, " B"], EnvParams], ArcEnvState]  # an executor in front
 StepAndRestart = Callable[[ArcEnvState, StructuredAction, EnvParams], "Advanced"]  # of a batch
 
 
@@ -195,7 +194,7 @@ def restart_numbers(config: JaxArcConfig) -> dict[str, int]:
 
 
 def restart_natively(
-    states: ArcEnvState, need: Bool[Array, " B"], params: EnvParams, in_xla: Restart
+    states: ArcEnvState, need: Bool[Array, " B"], params: EnvParams, in_xla: RestartOf
 ) -> ArcEnvState | None:
     """Start the next episode of each environment that needs it, in place; None where the library cannot.
 
@@ -235,7 +234,7 @@ def _of_params(params: EnvParams) -> list[int]:
 @functools.cache
 def _without_sums(function: Callable[..., Any]) -> Callable[..., Any]:
     """The cumulative weights follow from the params."""
-    return lambda *arguments: function(*arguments[:-1])
+    return lambda *arguments: function("compact", *arguments[:-1])
 
 
 def advances_natively(state: ArcEnvState, params: EnvParams) -> bool:

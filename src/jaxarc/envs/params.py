@@ -14,6 +14,7 @@ from jaxarc.constants import MAX_TRACKED_PAIRS
 from jaxarc.envs.declared import as_declared
 from jaxarc.envs.forks import require_own_jax
 from jaxarc.tasks.buffer import TaskSource
+from jaxarc.tasks.sampling import SMALLEST_WEIGHT
 
 
 class EnvParams(eqx.Module):
@@ -26,7 +27,9 @@ class EnvParams(eqx.Module):
     """
 
     tasks: TaskSource  # a TaskBuffer of given tasks, or a TaskGenerator of new ones
-    weights: Float[Array, " T"]  # how often a reset draws each task, relative to their sum; 0 or more
+    weights: Float[
+        Array, " T"
+    ]  # how often a reset draws each task, relative to their sum; 0 or more, one 1e-30 or more
     config: JaxArcConfig = eqx.field(static=True)
     pair_index: Int32[Array, ""] | None = None  # the only pair to play of each task; None: the config says which
 
@@ -177,11 +180,10 @@ def _counts(params: EnvParams) -> np.ndarray | None:
 def _check_weights(weights: np.ndarray) -> None:
     if not jnp.issubdtype(weights.dtype, jnp.floating):
         raise TypeError(f"weights must be floating-point numbers, got dtype {weights.dtype}")
-    smallest = float(np.finfo(np.float32).tiny)
-    if not np.all(np.isfinite(weights)) or weights.min() < 0 or weights.max() < smallest:
+    if not np.all(np.isfinite(weights)) or weights.min() < 0 or weights.max() < SMALLEST_WEIGHT:
         raise ValueError(
-            f"weights must be finite and 0 or more, one of them at least {smallest:.2g}, the smallest normal float32; "
-            f"they are in [{weights.min()}, {weights.max()}]: multiply all by one number"
+            f"weights must be finite and 0 or more, one of them at least {SMALLEST_WEIGHT}; they are in "
+            f"[{weights.min()}, {weights.max()}]: multiply all by one number"
         )
 
 

@@ -64,8 +64,9 @@ def _like_arguments(*arguments: Any, like: tuple[Like, ...], **_: Any) -> Sequen
     return [arguments[i] if isinstance(i, int) else arguments[i[0]].update(shape=i[1]) for i in like]
 
 
-def _leave_out_unused(used: list[bool], equation: Any) -> tuple[list[bool], Any]:
+def _leave_out_unused(used: list[bool], *given: Any) -> tuple[list[bool], Any]:
     """Drop optional results that nobody reads; compiled programs ask for this, and JAX's transformations."""
+    equation = given[-1]  # behind which inputs are live, from JAX 0.12 on
     if not any(used):
         return [False] * len(equation.invars), None
     count = len(used)

@@ -9,6 +9,8 @@ from jaxarc.fusion import compiles_for_cpu, compute_once
 from jaxarc.prng import as_typed_key
 from jaxarc.types import PRNGKey
 
+# What the largest weight has to be. A processor may take numbers below 1e-38 for 0, and lose what matters beside less.
+SMALLEST_WEIGHT = 1e-30
 FEW_TASKS = 2048  # up to so many an accelerator compares a draw with all, by one kernel, instead of searching by three
 
 
