@@ -39,11 +39,7 @@ def trace_training(experiment: AnyExperiment, folder: Path) -> float:
             :func:`load_surrogate_task`.
         ProfilerBusyError, OSError: see :func:`jaxarc.profiling.trace`.
     """
-    run: Trainable
-    if isinstance(experiment, SurrogateExperiment):
-        run = SurrogateTraining(experiment, load_surrogate_task(experiment))
-    else:
-        run = AgentTraining(experiment, load_training_pairs(experiment))
+    run = _training_of(experiment)
     state = run.place(run.init())
     run.compile(state)
     with run.running(0):
@@ -54,6 +50,12 @@ def trace_training(experiment: AnyExperiment, folder: Path) -> float:
         with trace(folder):
             jax.block_until_ready(run.step(state, 0))
     return seconds
+
+
+def _training_of(experiment: AnyExperiment) -> Trainable:
+    if isinstance(experiment, SurrogateExperiment):
+        return SurrogateTraining(experiment, load_surrogate_task(experiment))
+    return AgentTraining(experiment, load_training_pairs(experiment))
 
 
 def memory_of(experiment: AnyExperiment) -> dict[str, MemoryReport]:

@@ -6,7 +6,7 @@ A facade over the same core as :mod:`jaxarc.envs.environment`; here the task tra
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 import equinox as eqx
 import jax
@@ -34,26 +34,28 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-def _compiled(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Compile a function by ``eqx.filter_jit``; it has a method ``lower``, too."""
+class _Compiled(Generic[Arguments, Result]):
+    """A function compiled by ``eqx.filter_jit``, with its ``lower``; checks are compiled for one error mode."""
 
-    def of_mode(mode: str, *args: Any, **named: Any) -> Result:
-        with JAXErrorHandler.compiling(mode):  # a key of the cache: checks are compiled for one error mode
-            return function(*args, **named)
+    def __init__(self, function: Callable[Arguments, Result]):
+        def of_mode(mode: str, *args: Any, **named: Any) -> Result:  # the mode is a key of the cache
+            with JAXErrorHandler.compiling(mode):
+                return function(*args, **named)
 
-    of_mode.__name__ = of_mode.__qualname__ = function.__name__
-    jitted = eqx.filter_jit(with_axes_of_xla(of_mode))
+        functools.update_wrapper(self, function)
+        of_mode.__name__ = of_mode.__qualname__ = function.__name__
+        self._jitted = eqx.filter_jit(with_axes_of_xla(of_mode))
 
-    @functools.wraps(function)
-    def call(*args: Arguments.args, **named: Arguments.kwargs) -> Result:
+    def __call__(self, *args: Arguments.args, **named: Arguments.kwargs) -> Result:
         require_own_jax()
-        return jitted(JAXErrorHandler.mode_to_compile(), *args, **named)
+        return self._jitted(JAXErrorHandler.mode_to_compile(), *args, **named)
 
-    vars(call)["lower"] = lambda *args, **named: jitted.lower(JAXErrorHandler.mode_to_compile(), *args, **named)
-    return call
+    def lower(self, *args: Arguments.args, **named: Arguments.kwargs) -> Any:
+        """Lower it for arguments, as the method of ``eqx.filter_jit``."""
+        return self._jitted.lower(JAXErrorHandler.mode_to_compile(), *args, **named)
 
 
-@_compiled
+@_Compiled
 def arc_reset(
     key: PRNGKey, config: JaxArcConfig, task_data: JaxArcTask | None = None
 ) -> tuple[ArcEnvState, Observation]:
@@ -99,7 +101,7 @@ def arc_reset(
     return state, observe(state, source, config)
 
 
-@_compiled
+@_Compiled
 def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig) -> Step:
     """Take one step of an episode; a state that is done stays as it is, with reward 0.
 
@@ -125,7 +127,7 @@ def arc_step(state: ArcEnvState, action: StructuredAction, config: JaxArcConfig)
     return state, observe(state, source, config), reward, state.done, make_info(state, source, invalid, config)
 
 
-@_compiled
+@_Compiled
 def batch_reset(
     keys: PRNGKey, config: JaxArcConfig, task_data: JaxArcTask | None = None
 ) -> tuple[ArcEnvState, Observation]:
@@ -137,7 +139,7 @@ def batch_reset(
     return jax.vmap(lambda key: arc_reset(key, config, task_data))(keys)
 
 
-@_compiled
+@_Compiled
 def batch_step(states: ArcEnvState, actions: StructuredAction, config: JaxArcConfig) -> Step:
     """Take one step in every environment of a batch; see :func:`arc_step`.
 

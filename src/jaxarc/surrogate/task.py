@@ -7,7 +7,7 @@ parent sets or edges as its target, and :class:`jaxarc.surrogate.lookahead.Looka
 import abc
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, Literal, NamedTuple, Protocol
+from typing import Any, Final, Literal, NamedTuple, Protocol
 
 import equinox as eqx
 import numpy as np
@@ -60,7 +60,7 @@ Step = Callable[[Model, optax.OptState, Any], tuple[Model, optax.OptState, Metri
 class SurrogateTask(abc.ABC):
     """A model and its examples, as the training loop sees them; a task of your own subclasses this."""
 
-    metric_fields: ClassVar[Mapping[str, str]] = MappingProxyType(
+    metric_fields: Mapping[str, str] = MappingProxyType(
         {"total_loss": "total_loss", "top1_agreement": "batch_top1_agreement", "gradient_norm": "gradient_norm"}
     )
     """From the name of a step's metric to the field of the report that holds its mean."""
