@@ -44,7 +44,7 @@ class _Compiled(Generic[Arguments, Result]):
 
         functools.update_wrapper(self, function)
         of_mode.__name__ = of_mode.__qualname__ = function.__name__
-        self._jitted = eqx.filter_jit(with_axes_of_xla(of_mode))
+        self._jitted: Any = eqx.filter_jit(with_axes_of_xla(of_mode))
 
     def __call__(self, *args: Arguments.args, **named: Arguments.kwargs) -> Result:
         require_own_jax()

@@ -12,11 +12,12 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float32
 
+from jaxarc.nn.optimizers import init_optimizer, make_surrogate_optimizer
 from jaxarc.runs.folder import RunFolder
 from jaxarc.runs.loop import Intervals, Numbers, Trainable, TrainResult, run
-from jaxarc.surrogate import DataPrefetcher, init_optimizer, make_surrogate_optimizer
 from jaxarc.surrogate.experiment import SurrogateExperiment, SurrogateReport
 from jaxarc.surrogate.mesh import MeshPlacement
+from jaxarc.surrogate.prefetcher import DataPrefetcher
 from jaxarc.surrogate.task import SurrogateTask
 from jaxarc.surrogate.train_step import Model
 
