@@ -1,4 +1,4 @@
-"""Write the results table and the figure of docs/learning.md from run folders, one for each setting.
+"""Write the results table and the figure of docs/experiments.md from run folders, one for each setting.
 
     python docs/make_ladder.py RUN...     # of `jaxarc train experiment=ladder_...`, in the order of the table
     python docs/make_ladder.py            # the figure again, from the curves of the last table in docs/ladder.json
@@ -20,7 +20,7 @@ from jaxarc.agents import read_metrics
 from jaxarc.datasets.training_pairs import rule_of
 
 DOCS = Path(__file__).parent
-PAGE = DOCS / "learning.md"
+PAGE = DOCS / "experiments.md"
 CURVES = DOCS / "ladder.json"  # the worst and the best seed of each setting, in percent, at each report
 PICTURE = DOCS / "images" / "ladder.png"
 COLORS = ("#0072b2", "#56b4e9", "#009e73", "#d55e00", "#cc79a7")  # Okabe and Ito

@@ -11,6 +11,7 @@ RESULTS = DOCS.parent / "benchmarks" / "results"
 SECTIONS = (
     "environment",
     "peer_tables",
+    "baselines",
     "training",
     "surrogates",
     "interfaces",

@@ -21,7 +21,6 @@ USER_PAGES = [
             "faq",
             "guide",
             "index",
-            "learning",
             "operations",
             "other_packages",
             "performance",
