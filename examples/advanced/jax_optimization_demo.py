@@ -19,7 +19,7 @@ from jaxarc.testing import create_mock_task, create_test_config
 from jaxarc.types import JaxArcTask
 
 
-def jit_compilation_benefits(config: JaxArcConfig, task: JaxArcTask, runs: int, eager_step: bool) -> dict[str, float]:
+def jit_compilation_benefits(config: JaxArcConfig, task: JaxArcTask, runs: int) -> dict[str, float]:
     section("1. Compilation")
     key, action = jax.random.key(0), PointAction(operation=1, row=2, col=2)
     first_reset = seconds_of(lambda: arc_reset(key, config, task))
@@ -29,18 +29,16 @@ def jit_compilation_benefits(config: JaxArcConfig, task: JaxArcTask, runs: int, 
     warm_step = warm_seconds(lambda: arc_step(state, action, config), runs)
     with jax.disable_jit():
         eager_reset = warm_seconds(lambda: arc_reset(key, config, task), 1)
-        eager_steps = [warm_seconds(lambda: arc_step(state, action, config), 1)] if eager_step else []
-    rows = [("arc_reset", first_reset, warm_reset, [eager_reset]), ("arc_step", first_step, warm_step, eager_steps)]
+        eager_step = warm_seconds(lambda: arc_step(state, action, config), 1)
+    rows = [("arc_reset", first_reset, warm_reset, eager_reset), ("arc_step", first_step, warm_step, eager_step)]
     print_table(
         f"seconds per call, canvas {config.grid_shape}",
         ["function", "first call (compiles)", "warm call", "operation by operation", "ratio"],
         [
-            (name, f"{first:.2f}", f"{warm:.6f}", *([f"{eager[0]:.2f}", f"{eager[0] / warm:.0f}x"] if eager else "--"))
+            (name, f"{first:.2f}", f"{warm:.6f}", f"{eager:.2f}", f"{eager / warm:.0f}x")
             for name, first, warm, eager in rows
         ],
     )
-    if not eager_step:
-        say("A step operation by operation takes many seconds; --eager-step measures it too.")
 
     traces = 0
 
@@ -154,13 +152,12 @@ def main() -> None:
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=[1, 4, 16, 64, 256])
     parser.add_argument("--runs", type=int, default=50, help="repeats of a timed call")
     parser.add_argument("--steps", type=int, default=1000, help="steps of the benchmark")
-    parser.add_argument("--eager-step", action="store_true", help="time a step without compilation, which is slow")
     args = parser.parse_args()
 
     console.print(f"JAX {jax.__version__} on {jax.devices()[0].device_kind} ({jax.default_backend()})")
     config = create_test_config(grid_shape=(args.canvas, args.canvas))
     task = create_mock_task(args.canvas, args.canvas)
-    found = jit_compilation_benefits(config, task, args.runs, args.eager_step)
+    found = jit_compilation_benefits(config, task, args.runs)
     found |= batch_processing(config, task, args.batch_sizes, args.runs)
     found |= memory_efficiency(args.canvas)
     structured_actions(config, task)
