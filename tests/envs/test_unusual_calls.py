@@ -57,3 +57,15 @@ def test_a_reward_has_its_gradient_by_the_similarity_before(dress, executor):
     expected = -params.config.reward.similarity_weight
     assert jax.grad(reward)(jnp.float32(0.25)) == expected
     np.testing.assert_array_equal(jax.vmap(jax.jacfwd(reward))(jnp.float32([0.25, 0.5])), [expected] * 2)
+
+
+def test_leak_checks_are_refused_in_a_line_and_run_without_checks_of_actions():
+    """Equinox's errors look like leaks to JAX, which ends in an IndexError of its own."""
+    env, params = jaxarc.make("starter", flat_actions=False, invalid_action_policy="raise")
+    quiet = params.replace(invalid_action_policy="noop")
+    action = PointAction(1, 0, 0)
+    with jax.checking_leaks():
+        state, _ = env.reset(jax.random.key(0), params)
+        with pytest.raises(jaxarc.errors.JaxarcError, match=r"JAX_CHECK_TRACER_LEAKS.*noop"):
+            env.step(state, action, params)
+        assert env.step(state, action, quiet)[0].step_count == 1

@@ -19,6 +19,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Int32
 
+from jaxarc.errors import JaxarcError
 from jaxarc.fusion import compiles_for_cpu
 
 ErrorMode = Literal["default", "raise", "nan", "breakpoint", "off"]
@@ -230,6 +231,7 @@ def _validate_action(action: Checked, config: Any, mode: ErrorMode) -> Checked:
 
 def enforce_rules(tree: Checked, rules: Sequence[tuple[IntegerRule, Int32[Array, "*B"]]], mode: ErrorMode) -> Checked:
     """Return the tree, raising the text of a broken rule; of several, that of the last one."""
+    _refuse_leak_checks(mode)
     messages = RuleMessages(tuple(rule for rule, _ in rules))
     # An error of a compiled program can choose among fixed texts by one int32, so rule and value share that number.
     code = jnp.int32(0)
@@ -243,6 +245,18 @@ def enforce_rules(tree: Checked, rules: Sequence[tuple[IntegerRule, Int32[Array,
     return jax.tree.map(lambda leaf: jnp.where(passed, leaf, _most(leaf.dtype)), tree)
 
 
+class LeakCheckError(JaxarcError, RuntimeError):
+    """JAX looks for leaked tracers, and takes every check of ``equinox.error_if`` for one."""
+
+
+def _refuse_leak_checks(mode: ErrorMode) -> None:
+    if jax.config.jax_check_tracer_leaks and (EQUINOX_MODE if mode == "default" else mode) != "off":
+        raise LeakCheckError(
+            "JAX_CHECK_TRACER_LEAKS is set, under which no check of equinox.error_if can be traced; set "
+            "action.invalid_action_policy to 'noop' or 'clip', or call JAXErrorHandler.set_error_mode('off')"
+        )
+
+
 def _most(dtype: Any) -> Array:
     """What a failed check leaves of a number where it does not raise."""
     return jnp.ones((), dtype) if dtype == jnp.bool_ else jnp.full((), jnp.iinfo(dtype).max, dtype)
@@ -250,6 +264,7 @@ def _most(dtype: Any) -> Array:
 
 @eqx.filter_jit
 def _validate_state(state: Any, mode: ErrorMode) -> Any:
+    _refuse_leak_checks(mode)
     state = eqx.error_if(state, jnp.any(state.step_count < 0), "Step count cannot be negative", on_error=mode)
     score = state.similarity_score
     outside = jnp.any((score < 0) | (score > 1) | jnp.isnan(score))
