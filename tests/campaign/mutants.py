@@ -8,10 +8,7 @@ equivalent to the source. Exit code 1: the tests fail without a mutant.
 import argparse
 import ast
 import difflib
-import importlib.metadata
-import json
 import os
-import platform
 import random
 import re
 import shutil
@@ -29,6 +26,8 @@ from cosmic_ray.plugins import get_operator
 from cosmic_ray.work_db import WorkDB, use_db
 from cosmic_ray.work_item import MutationSpec
 from rich.progress import track
+
+from campaign.summary import finish, parser_of
 
 _ROOT: Final = Path(__file__).parents[2]
 _COPIED: Final = ("src", "tests", "configs")
@@ -68,39 +67,30 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {  # file -> its tests, the quickes
 
 def main() -> int:
     """Try mutants, print a summary, and return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser, began = parser_of(__doc__), time.monotonic()
     parser.add_argument("files", nargs="*", metavar="FILE", help=f"some of: {', '.join(TARGETS)} (default: all)")
     parser.add_argument("--sample", type=int, default=20, metavar="N", help="mutants of a file (default 20)")
-    parser.add_argument("--seed", type=int, default=0, help="of the sample (default 0)")
     parser.add_argument("--python", default=str(_ROOT / ".venv/bin/python"), help="interpreter that runs the tests")
-    parser.add_argument("--json", type=Path, help="write the summary here")
     asked = parser.parse_args()
     if unknown := sorted(set(asked.files) - set(TARGETS)):
         parser.error(f"no file {unknown[0]!r}; give some of {', '.join(TARGETS)}")
-    began, summary = time.monotonic(), {"files": {}, "survivors": [], "failing": []}
+    summary = {"files": {}, "survivors": []}
     with tempfile.TemporaryDirectory(prefix="jaxarc-mutants-") as folder:
         tree = Path(folder)
         for name in _COPIED:
             shutil.copytree(_ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__", ".venv*"))
         shutil.copy2(_ROOT / "pyproject.toml", tree)
-        for file in asked.files or TARGETS:
-            _try_file(tree, file, asked, summary)
-    versions = {"python": platform.python_version(), "cosmic-ray": importlib.metadata.version("cosmic-ray")}
-    summary |= {"seed": asked.seed, "seconds": round(time.monotonic() - began), "versions": versions}
-    text = json.dumps(summary, indent=1)
-    print(text)
-    if asked.json is not None:
-        asked.json.write_text(text + "\n", encoding="utf-8")
-    return 1 if summary["failing"] else 0
+        failing = [file for file in asked.files or TARGETS if not _try_file(tree, file, asked, summary)]
+    return finish(asked, began, summary, failing, ("cosmic-ray",))  # tests that fail without a mutant
 
 
-def _try_file(tree: Path, file: str, asked: argparse.Namespace, summary: dict) -> None:
+def _try_file(tree: Path, file: str, asked: argparse.Namespace, summary: dict) -> bool:
+    """Try a sample of a file's mutants; return whether its tests pass without any."""
     path = tree / "src/jaxarc" / file
     source = path.read_text(encoding="utf-8")
     began = time.monotonic()
     if not _passes(asked.python, tree, TARGETS[file], None):
-        summary["failing"].append(file)
-        return
+        return False
     seconds = 60 + 4 * (time.monotonic() - began)  # a mutant that takes longer counts as noticed
     mutants = _mutants(path, source)
     chosen = random.Random(f"{asked.seed} {file}").sample(mutants, min(asked.sample, len(mutants)))
@@ -114,6 +104,7 @@ def _try_file(tree: Path, file: str, asked: argparse.Namespace, summary: dict) -
             summary["survivors"].append(list(lines))
     path.write_text(source, encoding="utf-8")
     summary["files"][file] = {"mutants": len(mutants), "tried": len(chosen), "survived": survivors}
+    return True
 
 
 def _mutants(path: Path, source: str) -> list[MutationSpec]:
