@@ -17,7 +17,7 @@ SANITIZED := dist
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help train test test-all test-nightly lint format types docs wheel clean benchmark-peers compare-rules
-.PHONY: coverage modes sanitize fuzz fuzz-arcle mutants kills corrupt fuzz-input soak audit
+.PHONY: coverage modes sanitize fuzz mutants kills corrupt fuzz-input soak audit
 .PHONY: accelerator accelerator-measure
 .DEFAULT_GOAL := help
 
@@ -36,8 +36,7 @@ help:
 	@echo "make modes        run tests in other modes of JAX, on other Pythons and versions"
 	@echo "make fuzz         play random episodes against the reference, 50 million steps"
 	@echo "make sanitize     play random steps through the C++ kernels, watched by sanitizers (ARGS: number of batches)"
-	@echo "make fuzz-arcle   play random operations here and in ARCLE 0.2.6, a million steps"
-	@echo "make mutants      break the rules in one place at a time, and see whether tests notice"
+	@echo "make mutants      change the rules in one place at a time, and list what no test notices"
 	@echo "make kills        kill processes that write files, 200 times, and compare what they leave"
 	@echo "make corrupt      damage every kind of file that is read, 1,000 times each, and see that it is noticed"
 	@echo "make fuzz-input   feed every reader with 10 million wrong inputs, guided by coverage (Linux)"
@@ -110,11 +109,8 @@ sanitize: $(READY)
 	    -fno-sanitize-recover=all -I src/jaxarc/native tests/campaign/native/sanitize_search.cc -o $(SANITIZED)/sanitize_search
 	$(SANITIZED)/sanitize_search
 
-fuzz-arcle: $(READY) $(PEERS)/.ready
-	PYTHONPATH=tests $(BIN)/python -m campaign.arcle.fuzz_arcle $(ARGS)
-
 mutants: $(READY) $(MUTANTS)/.ready
-	PYTHONPATH=tests $(MUTANTS)/bin/python -m campaign.mutation.mutants $(ARGS)
+	PYTHONPATH=tests $(MUTANTS)/bin/python -m campaign.mutants $(ARGS)
 
 soak: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m campaign.soak $(ARGS)
@@ -174,11 +170,11 @@ $(PEERS)/.ready: benchmarks/requirements-peers.txt | $(READY)
 	@touch $@
 
 # The tool that makes mutants has a database and a web server in tow, so it stays out of .venv.
-$(MUTANTS)/.ready: tests/campaign/mutation/requirements-mutants.txt | $(READY)
+$(MUTANTS)/.ready: tests/campaign/requirements-mutants.txt | $(READY)
 	@echo "Building $(MUTANTS) (once; about half a minute, mostly download) ..."
 	@rm -rf $(MUTANTS)
 	@$(BIN)/python -m venv $(MUTANTS)
-	@$(MUTANTS)/bin/python -m pip install -qq --requirement tests/campaign/mutation/requirements-mutants.txt
+	@$(MUTANTS)/bin/python -m pip install -qq --requirement tests/campaign/requirements-mutants.txt
 	@touch $@
 
 # JAX's plugin for CUDA brings XLA's compiler for GPUs and the libraries that it needs; no driver. libtpu, XLA's

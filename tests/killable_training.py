@@ -11,9 +11,9 @@ import numpy as np
 from forked import start_forked
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
+from jaxarc.agents import train as agent_training
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
-from jaxarc.cli.train import train as agent_training
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.native.library import native_library
 from jaxarc.prng import keys_of_seeds

@@ -1,4 +1,4 @@
-"""States, params and actions in ``flax.serialization``, which has to be told of each class that it stores."""
+"""States, params and actions in ``flax.serialization``, which stores only classes that are registered with it."""
 
 from typing import Any, Final
 

@@ -40,7 +40,7 @@ def run(*arguments):
 def test_a_quick_run_prints_a_table_and_writes_every_row(tmp_path, capsys):
     path = tmp_path / "deep" / "core.json"
     rows = "steps-bbox-8,state-bytes,buffer-bytes"
-    assert run("--quick", "--sizes", "8", "--rows", rows, "--json", str(path)) == 0
+    assert run("--quick", "--sizes", "8", "--rows", rows, "--output", str(path)) == 0
     report = json.loads(path.read_text())
     assert [row["id"] for row in report["rows"]] == rows.split(",")
     for row in report["rows"]:

@@ -5,7 +5,6 @@ on one processor, with memory and open files bounded. It samples both every few 
 Exit code 1: memory or open files grow, speed falls, something was compiled late, or a process did not end well.
 """
 
-import argparse
 import dataclasses
 import itertools
 import json
@@ -21,9 +20,10 @@ from typing import Any, Final
 
 import numpy as np
 import psutil
-from rich.console import Console
 from rich.progress import track
 from scipy import stats
+
+from campaign.summary import finish, parser_of
 
 TESTS: Final = Path(__file__).parents[1]
 MEMORY_MIB: Final = {"training": 2048, "rollout": 1024}  # of private writable memory (RLIMIT_DATA)
@@ -207,7 +207,7 @@ class Soak:
         samples: list[Sample] = []
         started = time.monotonic()
         rounds = range(int((self.seconds + 2 * PATIENCE) / every))
-        for _ in track(rounds, "soaking (ends earlier when both have ended)", console=Console(stderr=True)):
+        for _ in track(rounds, "soaking (ends earlier when both have ended)"):
             running = [name for name, process in processes.items() if process.poll() is None]
             if not running:
                 break
@@ -261,25 +261,19 @@ def measure_yardstick() -> float:
     return time.process_time() - begun
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Soak, judge, and return the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    if sys.argv[1:2] == ["--work"]:
+        name, folder, cpu, num_files, _, *command = sys.argv[2:]
+        work(name, Path(folder), int(cpu), int(num_files), command)
+        return 0
+    parser, began = parser_of(__doc__), time.monotonic()
     parser.add_argument("--minutes", type=float, default=120.0, help="of playing and learning (default 120)")
     parser.add_argument("--every", type=float, default=5.0, metavar="SECONDS", help="between two samples (default 5)")
     parser.add_argument("--cpu", type=int, default=min(os.sched_getaffinity(0)), help="the one that both run on")
     parser.add_argument("--files", type=int, default=128, help="open files that a process may have (default 128)")
-    parser.add_argument("--out", type=Path, help="folder for logs and the run; a temporary one by default")
-    parser.add_argument("--json", type=Path, help="write the summary here")
-    parser.add_argument("--work", nargs=4, metavar=("NAME", "FOLDER", "CPU", "FILES"), help=argparse.SUPPRESS)
-    parser.add_argument("command", nargs="*", help=argparse.SUPPRESS)
-    chosen = parser.parse_args(arguments)
-    if chosen.work:
-        name, folder, cpu, num_files = chosen.work
-        work(name, Path(folder), int(cpu), int(num_files), chosen.command)
-        return 0
-    folder = (chosen.out or Path(tempfile.mkdtemp(prefix="jaxarc-soak-"))).resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    samples, problems = Soak(folder, chosen.minutes * 60, chosen.cpu, chosen.files).run(chosen.every)
+    options, folder = parser.parse_args(), Path(tempfile.mkdtemp(prefix="jaxarc-soak-"))
+    samples, problems = Soak(folder, options.minutes * 60, options.cpu, options.files).run(options.every)
     summary: dict[str, Any] = {}
     for name in MEMORY_MIB:
         try:
@@ -287,12 +281,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except ValueError as error:
             found = [str(error)]
         problems += [f"{name}: {problem}" for problem in found]
-    summary["found"] = problems
-    text = json.dumps(summary, indent=1)
-    Console(soft_wrap=True).print(text, markup=False)
-    if chosen.json:
-        chosen.json.write_text(text + "\n", encoding="utf-8")
-    return 1 if problems else 0
+    return finish(options, began, summary, problems)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 TASK = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": [[2]]}]}
-PLAY = ["--num-envs", "2", "--steps", "2", "--repeats", "1", "--cores", "1", "--dataset"]
+PLAY = ["--num-envs", "2", "--steps", "2", "--repeats", "1", "--cores", "1"]
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ def test_pairs_that_fail_are_listed_with_hash_and_reason(data, cache):
     result = run("record", data, "--expert", "trace_experts:OddExpert", "--processes", 0, cache=cache)
     assert result.exit_code == 1
     assert cells_of_first_row(result)[4] == "1"
-    assert "CannotSolveError: it is too hard" in result.output
+    assert "CannotSolveError: it is too\\nhard" in result.output
     assert "one/train/0" in result.output
     assert "two/train/0" in result.output
 

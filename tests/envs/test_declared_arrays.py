@@ -161,7 +161,7 @@ def test_which_environments_restart_is_a_bool_of_each():
     env, params, states, _ = playing("auto")
     for need in (jnp.ones(B, jnp.int32), jnp.ones(B - 1, jnp.bool_)):
         with pytest.raises(TypeError, match=rf"^need must be bool\[{B}\]"):
-            env.reset_next_natively(states, need, params)
+            restart_natively(states, need, params, lambda executor, states, *_: states)
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

@@ -16,7 +16,7 @@ from jaxarc.agents import (
 )
 from jaxarc.agents import train as agent_training
 from jaxarc.agents.ppo import collect
-from jaxarc.cli.train import train
+from jaxarc.agents.train import train
 from jaxarc.config import (
     AgentConfig,
     CheckpointConfig,

@@ -179,7 +179,7 @@ def test_the_time_limit_of_a_pair_begins_after_the_build(slow_compiler):
     pairs = tuple((grid, grid[:, ::-1]) for grid in grids)
     task = RawTask("turn", pairs[:3], pairs[3:])
     recording = record_traces(
-        TaskSet("turns", (task,)), SearchPainter(max_cost=2), "bbox", time_limit_s=30.0, processes=2
+        TaskSet("turns", (task,)), SearchPainter(max_cost=2), "bbox", time_limit_s=30.0, processes=2, strategy="workers"
     )
     assert not recording.failures
     assert slow_compiler.read_text() == f"{os.getpid()}\n"

@@ -218,7 +218,7 @@ def test_a_model_that_another_version_wrote_are_refused(folder):
     del content["sha256"]
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     file.write_text(json.dumps({"sha256": digest, **content}))
-    with pytest.raises(CheckpointError, match="with checkpoint format 4"):
+    with pytest.raises(CheckpointError, match="checkpoint format 4"):
         load_model(folder, Problem(), "last")
 
 

@@ -43,13 +43,6 @@ def test_every_problem_of_every_file_is_listed(tmp_path):
     assert str(first.value) == find_problems(tmp_path)[0].message
 
 
-def test_a_list_of_tasks_in_a_file_needs_ids(tmp_path):
-    (problem,) = find_problems(write(tmp_path / "many.json", [TASK, TASK, TASK]))
-    assert str(tmp_path / "many.json") in problem.message
-    assert "3 tasks" in problem.message
-    assert ".jsonl" in problem.message
-
-
 def test_messages_are_one_line_each_and_name_the_file(tmp_path):
     write(tmp_path / "a.json", {"train": [{"input": [[10]]}], "test": [3]})
     for problem in find_problems(tmp_path):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -14,7 +13,6 @@ from jaxtyping import Array
 from jaxarc.constants import SUBMIT
 from jaxarc.envs import Environment
 from jaxarc.envs.batch_rule import no_shared_arrays, with_batch_rule
-from jaxarc.envs.spaces import ActionSpace, Box, DiscreteSubset
 from jaxarc.wrappers.wrapper import Wrapper
 
 KEPT = []  # what a faulty environment holds back
@@ -123,36 +121,9 @@ class ReturnsAnotherStateDtype(Toy):
         return super().step(state, action, params)
 
 
-class ReturnsWeakType(Toy):
-    def start(self, key, task, params):
-        return dataclasses.replace(super().start(key, task, params), step_count=jnp.where(task < 0, 1, 0))
-
-    def change(self, state, action, params):
-        after = super().change(state, action, params)
-        return dataclasses.replace(after, step_count=after.step_count.astype(jnp.int32))
-
-
-class ShowsAnotherShapeAtReset(Toy):
-    def reset(self, key, params, task_index=None, pair_index=None):
-        state, observation = super().reset(key, params)
-        return state, observation[None]
-
-
-class ReportsOtherKeysAtStep(Toy):
-    def step(self, state, action, params):
-        *rest, info = super().step(state, action, params)
-        return *rest, {**info, "surprise": info["discount"]}
-
-
 class ForgetsDiscount(Toy):
     def info(self, state, params):
         return {name: value for name, value in super().info(state, params).items() if name != "discount"}
-
-
-class PaysIntegers(Toy):
-    def step(self, state, action, params):
-        state, observation, reward, *rest = super().step(state, action, params)
-        return state, observation, reward.astype(jnp.int32), *rest
 
 
 class BranchesOnValues(Toy):
@@ -184,20 +155,6 @@ class LeavesItsSpace(Toy):
         return jnp.where(state.step_count == 2, state.grid + jnp.int8(20), state.grid)
 
 
-class DeclaresAnotherSpace(Toy):
-    def observation_space(self, params):
-        return Box(0, 9, params.config.grid_shape, jnp.int32)
-
-
-class DrawsActionsOutsideItsSpace(Toy):
-    def action_space(self, params):
-        class Odd(ActionSpace):
-            def contains(self, value: Any) -> Any:
-                return super().contains(value) & (value.operation != SUBMIT)
-
-        return Odd(DiscreteSubset(params.config.legal_operations), "point", params.config.grid_shape)
-
-
 class DividesByZero(Toy):
     def info(self, state, params):
         return {**super().info(state, params), "mean": 1 / state.step_count.astype(jnp.float32)}
@@ -207,18 +164,6 @@ class ShowsTheStateBefore(Toy):
     def step(self, state, action, params):
         after, _, *rest = super().step(state, action, params)
         return after, self.observe(state, params), *rest
-
-
-class SaysDoneTooSeldom(Toy):
-    def step(self, state, action, params):
-        after, observation, reward, _, info = super().step(state, action, params)
-        return after, observation, reward, after.terminated, info
-
-
-class DiscountsTruncation(Toy):
-    def info(self, state, params):
-        info = super().info(state, params)
-        return {**info, "discount": jnp.where(state.terminated | state.truncated, jnp.float32(0), jnp.float32(1))}
 
 
 class EndsTwice(Toy):
@@ -238,12 +183,6 @@ class PaysNothingWhereItGoesOn(Toy):
     def step_and_reset(self, state, action, params):
         after, observation, reward, *rest = super().step_and_reset(state, action, params)
         return after, observation, jnp.zeros_like(reward), *rest
-
-
-class StaysWhereItGoesOn(Toy):
-    def step_and_reset(self, state, action, params):
-        after, observation, reward, done, info = self.step(state, action, params)
-        return after, observation, reward, done, {**info, "final_observation": observation}
 
 
 # Calls.
@@ -306,18 +245,6 @@ class LosesTheLastObservation(ToyAutoReset):
         return seen
 
 
-class FillsFinalObservationAtTheEndOnly(ToyAutoReset):
-    def step(self, state, action, params):
-        *rest, done, info = super().step(state, action, params)
-        final = info["final_observation"]
-        return *rest, done, {**info, "final_observation": jnp.where(done, final, jnp.zeros_like(final))}
-
-
-class StaysDone(ToyAutoReset):
-    def next_episode(self, ended, params):
-        return ended
-
-
 class ForgetsParams(ToyAutoReset):
     def next_episode(self, ended, params):
         old = dataclasses.replace(params, weights=jnp.ones_like(params.weights))
@@ -328,19 +255,6 @@ class ForgetsParams(ToyAutoReset):
 class HintsInInfo(Toy):
     def info(self, state, params):
         return {**super().info(state, params), "hint": state.answer[0]}
-
-
-class ShowsTheAnswer(Toy):
-    def observe(self, state, params):
-        return jnp.where(state.step_count == 0, state.answer.reshape(state.grid.shape), state.grid)
-
-
-class PaysTowardsTheAnswer(Toy):
-    def step(self, state, action, params):
-        after, observation, reward, *rest = super().step(state, action, params)
-        closer = (after.grid.reshape(-1) == state.answer).sum().astype(jnp.float32)
-        done = state.terminated | state.truncated
-        return after, observation, jnp.where(done, 0, reward + closer), *rest
 
 
 class CountsTheAnswersCells(Toy):

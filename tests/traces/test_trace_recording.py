@@ -47,7 +47,7 @@ def test_what_fails_is_reported_and_the_others_go_on(strategy, tmp_path):
         "pair 1": "InvalidActionError",
         "pair 2": "NotSolvedError",
     }
-    assert found["pair 0"].message == "it is too hard"
+    assert found["pair 0"].message == "it is too\\nhard"
     assert "operation 77" in found["pair 1"].message
     assert all(failure.unit_hash == recording.hash_of_node[node] for node, failure in found.items())
     assert [trace.unit_hash for trace in cache.traces()] == [recording.hash_of_node["pair 3"]]

@@ -7,7 +7,6 @@ from typing import Final, Literal, TypeAlias
 from jaxarc.config.build import CheckedConfig, limited
 from jaxarc.config.environment import AugmentationConfig
 from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS
-from jaxarc.files import file_name
 
 Decay: TypeAlias = Literal["linear", "cosine", "constant"]
 Precision: TypeAlias = Literal["float32", "tensorfloat32", "bfloat16", "float16"]
@@ -254,6 +253,8 @@ class LoggingConfig(CheckedConfig):
 
     def validate(self) -> list[str]:
         problems = []
+        from jaxarc.files import file_name  # which the core does not load
+
         if file_name(self.run_name) != self.run_name:
             problems.append(
                 "run_name must be a folder's name on every system, not empty, no path, not hidden; got "

@@ -81,7 +81,7 @@ def _arrays_of(annotation: Any) -> list[Any]:
 def _in_dtype(leaf: Any, declared: list[Any], field: str) -> Any:
     array = leaf if isinstance(leaf, jax.Array) else np.asarray(leaf)
     given = array.dtype if isinstance(array, jax.Array) else jax.dtypes.canonicalize_dtype(array.dtype)
-    wanted = [dtype for kind in declared for dtype in kind.dtypes]
+    wanted = [dtype for kind in declared for dtype in kind.dtypes if dtype != "bool_"]  # jaxtyping's other name
     if given.name in wanted:
         is_weak = isinstance(array, jax.Array) and jax.typeof(array).weak_type
         return jnp.asarray(array, given) if is_weak or isinstance(array, np.ndarray) else array

@@ -167,7 +167,8 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes]:
     try:
         header = json.loads(line)
         sides = zip(header["task_shape"], _MOST_OF_SHAPE, strict=True)
-        if all(type(side) is int and 0 < side <= most for side, most in sides) and type(header["task_id"]) is str:
+        are_texts = type(header["task_id"]) is type(header["task_checksum"]) is str
+        if are_texts and all(type(side) is int and 0 < side <= most for side, most in sides):
             return header, packed
     except (ValueError, TypeError, KeyError, RecursionError):
         pass

@@ -1,7 +1,7 @@
 // A call of XLA's foreign function interface, read in order: the next argument, the next result, the next number.
 //
 // Every array is compared with the type and the number of elements that its kernel reads, so a kernel never runs on
-// others, whoever makes the call. The bindings of ffi.h, which look too, take 0.3 microseconds for the twenty arrays of
+// others, from any caller. The bindings of ffi.h, which look too, take 0.3 microseconds for the twenty arrays of
 // a step.
 #pragma once
 

@@ -39,7 +39,10 @@ def step_and_reset_is_both(env: Environment[Any], params: EnvParams, run: Random
     places = [np.argwhere(ends)[:_STEPS_OF_A_KIND] for ends in (run.dones, ~run.dones)]
     steps = [(run.state_before(*place), run.action(*place)) for place in np.concatenate(places).tolist()]
     stacked = to_device(jax.tree.map(lambda *leaves: jnp.stack(leaves), *steps))
-    ours, wanted = (to_host(jax.jit(jax.vmap(way))(*stacked)) for way in (fused, by_parts))
+    try:
+        ours, wanted = (to_host(jax.jit(jax.vmap(way))(*stacked)) for way in (fused, by_parts))
+    except ValueError:  # two states of different structure, which the check of stable types names
+        return
     if leaves := differing_leaves(ours, wanted, exact=False):
         yield (
             f"step_and_reset returns something else than step, and reset_next where the episode ended, in "

@@ -14,8 +14,8 @@ from unittest import mock
 import jax
 import numpy as np
 
+from jaxarc.agents.train import train
 from jaxarc.cli.settings import read_experiment
-from jaxarc.cli.train import train
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.nn import layers
 

@@ -1,31 +1,23 @@
-"""Damage every kind of file that we read, at random places, and see that nobody takes it for another one.
+"""Damage every kind of file that we read, at random places, and see that no reader takes it for another one."""
 
-``python -m campaign.faults.corruption --help``, with this folder's parent on the path; ``make corrupt`` does that.
-"""
-
-import argparse
 import collections
 import hashlib
 import json
-import platform
 import random
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import jax
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.progress import track
 
 from campaign.faults.killed_work import write_tasks
+from campaign.summary import finish, parser_of
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.datasets.installed import install, read_installed
 from jaxarc.envs import EnvironmentConfig, JaxArcConfig, UnifiedActionConfig, UnifiedDatasetConfig
@@ -197,40 +189,26 @@ DAMAGES: Final[dict[str, Callable[[bytes, random.Random], bytes]]] = {
 OUTCOMES: Final = ("refused", "made anew", "the same")
 
 
-@dataclass
-class DamageCounts:
-    """What became of the damaged files of a kind."""
-
-    name: str
-    outcomes: collections.Counter = field(default_factory=collections.Counter)
-    findings: list[str] = field(default_factory=list)
-
-
-def damage_often(
-    kind: Kind, count: int, chance: random.Random, on_read: Callable[[], None] = lambda: None
-) -> DamageCounts:
-    """Damage a file of a kind again and again, and read it each time.
+def damage_often(kind: Kind, count: int, chance: random.Random) -> tuple[collections.Counter, list[str]]:
+    """Damage a file of a kind again and again, read it each time, and return the outcomes and what was wrong.
 
     Args:
         kind: of the files, which are put back each time.
         count: how often.
         chance: draws file, damage and place.
-        on_read: called after each.
     """
     good = {file: file.read_bytes() for file in sorted(kind.folder.rglob("*")) if file.is_file()}
-    expected, tally = kind.read(), DamageCounts(kind.name)
-    names = list(DAMAGES)
+    expected, outcomes, findings = kind.read(), collections.Counter(), []
     for number in range(count):
-        file, name = chance.choice([file for file in good if good[file]]), names[number % len(names)]
+        file, name = chance.choice([file for file in good if good[file]]), list(DAMAGES)[number % len(DAMAGES)]
         bad = DAMAGES[name](good[file], chance)
         file.write_bytes(bad)
         outcome = _outcome(kind, expected, file)
         if bad != good[file] and outcome not in OUTCOMES:
-            tally.findings.append(f"{name} in {file.name}, first at byte {_first_change(good[file], bad)}: {outcome}")
-        tally.outcomes[outcome if outcome in OUTCOMES else "wrong"] += 1
+            findings.append(f"{name} in {file.name}: {outcome}")
+        outcomes[outcome if outcome in OUTCOMES else "wrong"] += 1
         _put_back(kind.folder, good)
-        on_read()
-    return tally
+    return outcomes, findings
 
 
 def _outcome(kind: Kind, expected: Any, file: Path) -> str:
@@ -276,57 +254,20 @@ def _zeroed(content: bytes, chance: random.Random) -> bytes:
     return content[:place] + bytes(end - place) + content[end:]
 
 
-def _first_change(good: bytes, bad: bytes) -> int:
-    pairs = enumerate(zip(good, bad, strict=False))
-    return next((place for place, (one, other) in pairs if one != other), min(len(good), len(bad)))
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Run the program."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def main() -> int:
+    """Run the campaign."""
+    parser = parser_of(__doc__)
     parser.add_argument("--count", type=int, default=1000, help="damaged files of each kind (1000)")
-    parser.add_argument("--seed", type=int, default=0, help="of files, damages and places (0)")
-    parser.add_argument("--only", action="append", help="one kind; may be given several times")
-    parser.add_argument("--json", type=Path, help="write the summary here")
-    chosen = parser.parse_args(arguments)
-    begun, tallies = time.monotonic(), []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with (
-        tempfile.TemporaryDirectory(prefix="jaxarc-corruption-") as home,
-        Progress(*columns, console=Console(stderr=True)) as progress,
-    ):
-        kinds = [kind for kind in make_kinds(Path(home)) if kind.name in (chosen.only or [kind.name])]
-        bar = progress.add_task("damages", total=chosen.count * len(kinds))
-        for kind in kinds:
-            progress.update(bar, description=kind.name)
-            chance = random.Random(f"{chosen.seed} {kind.name}")
-            tallies.append(damage_often(kind, chosen.count, chance, lambda: progress.advance(bar)))
-    return _report(tallies, chosen, time.monotonic() - begun, Console())
-
-
-def _report(tallies: list[DamageCounts], chosen: argparse.Namespace, seconds: float, console: Console) -> int:
-    table = Table("file", "damages", *OUTCOMES, "findings")
-    for tally in tallies:
-        counts = [tally.outcomes.total(), *(tally.outcomes[outcome] for outcome in OUTCOMES), len(tally.findings)]
-        table.add_row(tally.name, *(f"{count:,}" for count in counts))
-    console.print(table)
-    findings = [f"{tally.name}: {finding}" for tally in tallies for finding in tally.findings]
-    for finding in findings[:40]:
-        console.print(f"FINDING {finding}", markup=False, highlight=False, soft_wrap=True)
-    total = sum(tally.outcomes.total() for tally in tallies)
-    versions = {"python": platform.python_version(), **{name: version(name) for name in ("jax", "numpy")}}
-    line = f"{total:,} damages, {len(findings)} findings, {seconds:.0f} s, seed {chosen.seed}, {versions}"
-    console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if chosen.json:
-        summary = {
-            "damages": {tally.name: dict(tally.outcomes) for tally in tallies},
-            "findings": findings,
-            "seconds": round(seconds, 1),
-            "seed": chosen.seed,
-            "versions": versions,
-        }
-        chosen.json.write_text(json.dumps(summary, indent=1) + "\n")
-    return 1 if findings else 0
+    parser.add_argument("--only", nargs="+", help="some kinds")
+    options, began = parser.parse_args(), time.monotonic()
+    summary, findings = {}, []
+    with tempfile.TemporaryDirectory(prefix="jaxarc-corruption-") as home:
+        kinds = [kind for kind in make_kinds(Path(home)) if kind.name in (options.only or [kind.name])]
+        for kind in track(kinds, "damaging"):
+            chance = random.Random(f"{options.seed} {kind.name}")
+            summary[kind.name], found = damage_often(kind, options.count, chance)
+            findings += [f"{kind.name}: {finding}" for finding in found]
+    return finish(options, began, {"damages": summary}, findings)
 
 
 if __name__ == "__main__":

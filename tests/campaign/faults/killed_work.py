@@ -25,7 +25,7 @@ from jaxarc.play.play_site import Game
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.runs import RunFolder
 from jaxarc.runs.checkpoint import CheckpointRecord, Checkpoints, check_checkpoint, load_checkpoint
-from jaxarc.traces import Graph, PairId, TraceCache, get_trace_hierarchical
+from jaxarc.traces import PairId, TraceCache
 from jaxarc.traces.files import read_trace_file
 
 
@@ -54,31 +54,21 @@ class TraceRecording:
     name: str = "traces record"
 
     def run(self, folder: Path, tell: Teller) -> None:
-        _tell_of_traces(tell)
+        put = TraceCache.put
+
+        def put_and_tell(cache: TraceCache, trace) -> None:
+            put(cache, trace)
+            tell(trace.unit_hash)
+
+        TraceCache.put = put_and_tell
         options = ("--cache", str(folder / "traces"), "--processes", "0")
         main(["traces", "record", str(self.tasks), *options, "--chunk-size", "4"])
 
     def check(self, folder: Path, told: list[str]) -> None:
-        _check_traces(folder / "traces", told)
-
-    def result(self, folder: Path) -> dict[str, object]:
-        return {trace.unit_hash: trace.actions for trace in TraceCache(folder / "traces").traces()}
-
-
-@dataclass(frozen=True)
-class HierarchicalCache:
-    """The cache of a graph of pairs, filled by calls back from compiled code."""
-
-    tasks: Path
-    name: str = "hierarchical cache"
-
-    def run(self, folder: Path, tell: Teller) -> None:
-        _tell_of_traces(tell)
-        graph = Graph.of_tasks(load_tasks(str(self.tasks)))
-        get_trace_hierarchical(graph, "vmap", cache=TraceCache(folder / "traces"))
-
-    def check(self, folder: Path, told: list[str]) -> None:
-        _check_traces(folder / "traces", told)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = {trace.unit_hash for trace in TraceCache(folder / "traces").traces()}
+        assert found >= set(told), f"{len(set(told) - found)} traces that were kept are gone"
 
     def result(self, folder: Path) -> dict[str, object]:
         return {trace.unit_hash: trace.actions for trace in TraceCache(folder / "traces").traces()}
@@ -147,24 +137,6 @@ def _tree(update: int) -> dict[str, np.ndarray]:
     return {"weights": chance.normal(size=(200, 100)).astype(np.float32), "steps": np.array(update, np.int32)}
 
 
-def _tell_of_traces(tell: Teller) -> None:
-    """Let the cache tell of each trace when it says that the trace is kept."""
-    put = TraceCache.put
-
-    def put_and_tell(cache: TraceCache, trace) -> None:
-        put(cache, trace)
-        tell(trace.unit_hash)
-
-    TraceCache.put = put_and_tell
-
-
-def _check_traces(folder: Path, told: list[str]) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = {trace.unit_hash for trace in TraceCache(folder).traces()}
-    assert found >= set(told), f"{len(set(told) - found)} traces that were kept are gone"
-
-
 UPDATES: Final = 24
 _GAMES: Final = 3
 _FILL: Final = ((1, 0, 0, 0, 0), (2, 0, 1, 0, 1), (3, 1, 0, 1, 1), (4, 1, 1, 1, 1), (33, 0, 0, 1, 1), (24, 0, 0, 1, 1))
@@ -205,10 +177,8 @@ class TrainCommand:
         (config,) = (folder / "runs").glob("*/config.json")
         run = RunFolder(config.parent)
         reports = reports_of(run)
-        arrays = {
-            name: [str(kind), shape, data.hex()]
-            for name, (kind, shape, data) in arrays_of(run.checkpoints.at(UPDATES)).items()
-        }
+        kept = arrays_of(run.checkpoints.at(UPDATES))
+        arrays = {name: [str(kind), shape, data.hex()] for name, (kind, shape, data) in kept.items()}
         files = sorted(entry.name for entry in run.path.iterdir())
         tables = {file.name: file.read_text() for file in (run.tasks, run.measured)}
         left = [entry.name for entry in run.checkpoints.path.glob(".*")]
@@ -227,20 +197,8 @@ class EvaluateCommand:
     def run(self, folder: Path, tell: Teller) -> None:
         if self.compiled is not None:
             enable_compilation_cache(self.compiled)
-        small = ("--canvas", "3", "--max-steps", "4", "--batch-size", "8")
-        main(
-            [
-                "evaluate",
-                str(self.tasks),
-                "--agent",
-                "random",
-                "--seed",
-                str(self.seed),
-                "--output",
-                str(folder / "out"),
-                *small,
-            ]
-        )
+        small = ("--canvas", "3", "--max-steps", "4", "--batch-size", "8", "--seed", str(self.seed))
+        main(["evaluate", str(self.tasks), "--agent", "random", "--output", str(folder / "out"), *small])
 
     def check(self, folder: Path, told: list[str]) -> None:
         out = folder / "out"

@@ -1,14 +1,9 @@
-"""Kill processes with SIGKILL, again and again, and compare what they leave with what an undisturbed one leaves.
+"""Kill processes with SIGKILL, again and again, and compare what they leave with what an undisturbed one leaves."""
 
-``python -m campaign.faults.kills --help``, with this folder's parent on the path; ``make kills`` does that.
-"""
-
-import argparse
 import collections
 import io
 import json
 import os
-import platform
 import random
 import shutil
 import signal
@@ -18,22 +13,17 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from archive_server import Answer, ArchiveServer
 from killable_training import prepare, start
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.progress import track
 
 from campaign.faults.killed_work import (
     CheckpointSaving,
     Download,
     EvaluateCommand,
-    HierarchicalCache,
     PlayCommand,
     ReplayCommand,
     TraceRecording,
@@ -41,24 +31,22 @@ from campaign.faults.killed_work import (
     training_overrides,
     write_tasks,
 )
-from campaign.faults.victim import Ending, KillTime, Work, inspect, live
+from campaign.faults.victim import KillTime, Work, inspect, live
+from campaign.summary import finish, parser_of
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_set import digest_of
 
+SHARES: Final = {  # of 200 kills
+    "download": 28,
+    "traces record": 52,
+    "checkpoint saving": 38,
+    "training": 48,
+    "play": 12,
+    "evaluate": 12,
+    "replay": 10,
+}
 _CHAIN: Final = {"training": 6}  # kills of one piece of work before it may end; 1 of the others
 _TRIES: Final = 10  # that may end before they are killed, beyond three for each kill
-
-
-@dataclass
-class KillCounts:
-    """What became of one kind of work."""
-
-    name: str
-    kills: int = 0
-    by_operation: int = 0  # of them right before a file operation
-    moments: collections.Counter = field(default_factory=collections.Counter)  # by tenth of the work
-    told: int = 0  # things that a killed process said to be saved
-    findings: list[str] = field(default_factory=list)
 
 
 class Killing:
@@ -72,8 +60,8 @@ class Killing:
             home: an empty folder.
             chance: draws the moments.
         """
-        self._work, self._home, self._chance = work, home, chance
-        self._notes, self.tally = home / "notes", KillCounts(work.name)
+        self._work, self._home, self._chance, self._notes = work, home, chance, home / "notes"
+        self.kills, self.findings = 0, list[str]()
         for number in range(2):  # the first fills caches of compiled programs
             folder = home / f"alone{number}"
             folder.mkdir(parents=True)
@@ -81,94 +69,59 @@ class Killing:
             assert self._alone.code == 0, f"{work.name} fails undisturbed: {self._alone.output}"
         self._expected = inspect(work, folder, self._notes, self._alone.told, is_whole=True)
 
-    def kill(self, kills: int, on_kill: Callable[[], None] = lambda: None) -> KillCounts:
-        """Kill so often, and compare each time what there is in the end.
-
-        Args:
-            kills: how often.
-            on_kill: called after each.
-        """
+    def kill(self, kills: int) -> list[str]:
+        """Kill so often, compare each time what there is in the end, and return what is wrong with it."""
         trials = 0
-        while self.tally.kills < kills:
+        while self.kills < kills:
             trials += 1
             assert trials <= 3 * kills + _TRIES, f"{self._work.name} always ends before it is killed"
             folder, told = self._home / f"killed{trials}", list[str]()
             folder.mkdir()
-            for _ in range(min(_CHAIN.get(self._work.name, 1), kills - self.tally.kills)):
+            for _ in range(min(_CHAIN.get(self._work.name, 1), kills - self.kills)):
                 if not self._kill_once(folder, told):
                     break
-                on_kill()
             self._finish(folder, told)
             shutil.rmtree(folder)
-        return self.tally
+        return self.findings
 
     def _kill_once(self, folder: Path, told: list[str]) -> bool:
-        """Kill once, look at what is left, and return whether to go on with it."""
+        """Kill once, at a share of the time or of the file operations; return whether to go on with what is left."""
         share = self._chance.random()
-        moment = self._moment(share)
+        moment = KillTime(seconds=share * self._alone.seconds)
+        if self._chance.random() < 0.5:
+            moment = KillTime(operation=int(share * self._alone.operations))
         ending = live(self._work, folder, self._notes, moment)
         told += ending.told
         if ending.code == -signal.SIGKILL:
-            self._count(moment, share, ending)
+            self.kills += 1
             return self._look(f"killed {moment}", folder, told) is not None
         if ending.code != 0:
-            self._find(f"to be killed {moment}, it ended with {ending.code}: {ending.output[-2000:]}")
-        elif not told or len(told) == len(ending.told):  # it did all of it, and the machine is quicker now
+            self.findings.append(f"to be killed {moment}, it ended with {ending.code}: {ending.output[-2000:]}")
+        elif len(told) == len(ending.told):  # it did all of it, and the machine is quicker now
             self._alone = self._alone._replace(seconds=min(self._alone.seconds, ending.seconds))
         return False
-
-    def _moment(self, share: float) -> KillTime:
-        """Turn a share of the work into a moment: of its time, or of its file operations."""
-        if self._chance.random() < 0.5:
-            return KillTime(operation=int(share * self._alone.operations))
-        return KillTime(seconds=share * self._alone.seconds)
 
     def _finish(self, folder: Path, told: list[str]) -> None:
         last = live(self._work, folder, self._notes)
         if last.code != 0:
-            self._find(f"what was killed ends with {last.code}: {last.output[-2000:]}")
+            self.findings.append(f"what was killed ends with {last.code}: {last.output[-2000:]}")
         elif (result := self._look("at the end", folder, told + last.told, is_whole=True)) is not None:
-            names = [name for name in {**result, **self._expected} if result.get(name) != self._expected.get(name)]
-            for name in names[:1]:
-                told_of, wanted = (str(one.get(name))[:300] for one in (result, self._expected))
-                self._find(f"{len(names)} parts of the result differ, first {name}: {told_of}, undisturbed {wanted}")
+            for name in {**result, **self._expected}:
+                here, wanted = result.get(name), self._expected.get(name)
+                if here != wanted:
+                    self.findings.append(f"{name} differs: {str(here)[:300]}, undisturbed {str(wanted)[:300]}")
 
     def _look(self, when: str, folder: Path, told: list[str], *, is_whole: bool = False) -> dict[str, object] | None:
         try:
             return inspect(self._work, folder, self._notes, told, is_whole=is_whole)
         except AssertionError as error:
-            self._find(f"{when}: {error}")
+            self.findings.append(f"{when}: {error}")
             return None
-
-    def _count(self, moment: KillTime, share: float, ending: Ending) -> None:
-        self.tally.kills += 1
-        self.tally.by_operation += moment.operation is not None
-        self.tally.moments[int(10 * share)] += 1
-        self.tally.told += len(ending.told)
-
-    def _find(self, finding: str) -> None:
-        self.tally.findings.append(finding)
-
-
-SHARES: Final = {  # of 200 kills
-    "download": 24,
-    "traces record": 48,
-    "checkpoint saving": 35,
-    "hierarchical cache": 14,
-    "training": 45,
-    "play": 12,
-    "evaluate": 12,
-    "replay": 10,
-}
 
 
 @contextmanager
 def workshop(home: Path) -> Iterator[Callable[[str], Work]]:
-    """Prepare what all kinds of work need, and give a function that makes one by its name.
-
-    Args:
-        home: an empty folder.
-    """
+    """Prepare what all kinds of work need in an empty folder, and give a function that makes one by its name."""
     tasks, tiny = write_tasks(home / "tasks", 8), write_tasks(home / "tiny", 3, side=2)
     with ArchiveServer(zip_of(tasks)) as server:
         server.answers = _Slow()
@@ -176,7 +129,6 @@ def workshop(home: Path) -> Iterator[Callable[[str], Work]]:
             "download": lambda: Download(server.url, digest_of(load_tasks(str(tasks)))),
             "traces record": lambda: TraceRecording(tasks),
             "checkpoint saving": CheckpointSaving,
-            "hierarchical cache": lambda: HierarchicalCache(tasks),
             "training": lambda: _training(home, tiny),
             "play": lambda: PlayCommand(tasks, home / "compiled"),
             "evaluate": lambda: EvaluateCommand(tasks, home / "compiled"),
@@ -215,83 +167,28 @@ def zip_of(tasks: Path) -> bytes:
 
 def traces_of(home: Path, tasks: Path) -> Path:
     """Write actions for some pairs, as a recording."""
-    lines = [
-        {"task_id": file.stem, "pair_index": 0, "actions": [[2, 0, 0, 0, 0], [1, 0, 1, 0, 1], [34, 0, 0, 0, 0]]}
-        for file in sorted(tasks.iterdir())
-    ]
+    actions = [[2, 0, 0, 0, 0], [1, 0, 1, 0, 1], [34, 0, 0, 0, 0]]
+    lines = [{"task_id": file.stem, "pair_index": 0, "actions": actions} for file in sorted(tasks.iterdir())]
     path = home / "traces.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the program."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main() -> int:
+    """Run the campaign."""
+    parser = parser_of(__doc__)
     parser.add_argument("--kills", type=int, default=200, help="in all (200)")
-    parser.add_argument("--seed", type=int, default=0, help="of the moments (0)")
-    parser.add_argument("--only", action="append", choices=list(SHARES), help="one kind; may be given several times")
-    parser.add_argument("--json", type=Path, help="write the summary here")
-    chosen = parser.parse_args(arguments)
-    names, console, begun = chosen.only or list(SHARES), Console(), time.monotonic()
-    counts = shared(chosen.kills, names)
-    home, tallies = Path(tempfile.mkdtemp(prefix="jaxarc-kills-")), []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    try:
-        with workshop(home / "shared") as make, Progress(*columns, console=Console(stderr=True)) as progress:
-            bar = progress.add_task("kills", total=sum(counts.values()))
-            for name in names:
-                progress.update(bar, description=name)
-                killing = Killing(make(name), home / name, random.Random(f"{chosen.seed} {name}"))
-                tallies.append(killing.tally)
-                killing.kill(counts[name], lambda: progress.advance(bar))
-                print(f"{name}: {killing.tally}", file=sys.stderr)
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
-    return _report(tallies, chosen, time.monotonic() - begun, console)
-
-
-def shared(kills: int, names: list[str]) -> dict[str, int]:
-    """Divide the kills among the kinds; each gets at least one."""
-    total = sum(SHARES[name] for name in names)
-    counts = {name: max(1, kills * SHARES[name] // total) for name in names}
-    counts[names[0]] += max(0, kills - sum(counts.values()))
-    return counts
-
-
-def _report(tallies: list[KillCounts], chosen: argparse.Namespace, seconds: float, console: Console) -> int:
-    table = Table(
-        "killed", "kills", "before a file\noperation", "by tenth of the work", "saved things\ntold of", "findings"
-    )
-    for tally in tallies:
-        tenths = " ".join(str(tally.moments[tenth]) for tenth in range(10))
-        table.add_row(
-            tally.name, str(tally.kills), str(tally.by_operation), tenths, str(tally.told), str(len(tally.findings))
-        )
-    console.print(table)
-    findings = [f"{tally.name}: {finding}" for tally in tallies for finding in tally.findings]
-    for finding in findings:
-        console.print(f"FINDING {finding}", markup=False, highlight=False, soft_wrap=True)
-    summary = {
-        "kills": sum(tally.kills for tally in tallies),
-        "findings": findings,
-        "seconds": round(seconds, 1),
-        "seed": chosen.seed,
-        "kinds": {tally.name: {"kills": tally.kills, "told": tally.told} for tally in tallies},
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("jax", "numpy")},
-        },
-    }
-    counts = f"{summary['kills']} kills, {len(findings)} findings"
-    console.print(
-        f"{counts}, {seconds:.0f} s, seed {chosen.seed}, {summary['versions']}",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
-    if chosen.json:
-        chosen.json.write_text(json.dumps(summary, indent=1) + "\n")
-    return 1 if findings else 0
+    parser.add_argument("--only", nargs="+", choices=list(SHARES), default=list(SHARES), help="some kinds")
+    options, began = parser.parse_args(), time.monotonic()
+    counts = {name: max(1, options.kills * SHARES[name] // sum(map(SHARES.get, options.only))) for name in options.only}
+    findings = []
+    with tempfile.TemporaryDirectory(prefix="jaxarc-kills-", ignore_cleanup_errors=True) as home:
+        (Path(home) / "shared").mkdir()
+        with workshop(Path(home) / "shared") as make:
+            for name in track(counts, "killing"):
+                killing = Killing(make(name), Path(home) / name, random.Random(f"{options.seed} {name}"))
+                findings += [f"{name}: {found}" for found in killing.kill(counts[name])]
+    return finish(options, began, {"kills": counts}, findings)
 
 
 if __name__ == "__main__":

@@ -5,28 +5,27 @@ guide is atheris (libFuzzer): it changes the bytes of small files as we write th
 dictionary, and the choices by which hypothesis changes their structure. Needs Linux and requirements-fuzz.txt.
 """
 
-import argparse
 import contextlib
 import io
 import json
 import multiprocessing
 import os
-import platform
 import shutil
 import sys
 import tempfile
 import time
 import warnings
-from importlib.metadata import version
 from multiprocessing.context import ForkProcess
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import atheris
 from hypothesis import given, settings
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress
+
+from campaign.summary import finish, parser_of
 
 _NO_READERS: Final = [
     f"jaxarc.{name}" for name in ("envs", "agents", "surrogate", "benchmarks", "profiling", "wrappers")
@@ -118,86 +117,43 @@ def _write_words(file: Path, target: Target) -> Path:
     return file
 
 
-def main() -> None:
-    """Run the campaign and print a summary; exit code 1 on any finding."""
-    options = _parser().parse_args()
-    folder = options.folder or Path(tempfile.mkdtemp(prefix="fuzz-input-"))
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "findings.jsonl").write_text("")
+def main() -> int:
+    """Run the campaign."""
+    parser, began = parser_of(__doc__), time.monotonic()
+    parser.add_argument("--inputs", type=int, default=10_000_000, help="in all, default %(default)s")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at once, default %(default)s")
+    parser.add_argument("--targets", nargs="+", choices=list(MAKERS), metavar="NAME", help=f"of {', '.join(MAKERS)}")
+    options, folder = parser.parse_args(), Path(tempfile.mkdtemp(prefix="fuzz-input-"))
+    (folder / "findings.jsonl").touch()
     names = options.targets or list(MAKERS)
     whole = sum(SHARES[MAKERS[name]] for name in names)
     counts = {name: max(1, round(options.inputs * SHARES[MAKERS[name]] / whole)) for name in names}
-    began = time.monotonic()
     fed, deaths = _run(counts, options.seed, options.jobs, folder)
     findings = [json.loads(line) for line in (folder / "findings.jsonl").read_text().splitlines()]
-    summary = {
-        "inputs": sum(fed.values()),
-        "targets": fed,
-        "findings": findings + deaths,
-        "seconds": round(time.monotonic() - began, 1),
-        "seed": options.seed,
-        "versions": {"python": platform.python_version(), "atheris": version("atheris"), "jax": version("jax")},
-    }
-    if options.json:
-        options.json.write_text(json.dumps(summary, indent=2) + "\n")
-    _print(summary, folder)
-    sys.exit(1 if summary["findings"] else 0)
+    summary = {"inputs": sum(fed.values()), "targets": fed, "logs": str(folder)}
+    return finish(options, began, summary, findings + deaths, ("atheris", "jax", "numpy"))
 
 
-def _run(counts: dict[str, int], seed: int, jobs: int, folder: Path) -> tuple[dict[str, int], list[dict[str, str]]]:
+def _run(counts: dict[str, int], seed: int, jobs: int, folder: Path) -> tuple[dict[str, int], list[str]]:
     """Feed every reader in a process of its own; return how much each was fed, and processes that died."""
     fed = {name: _FORK.Value("Q", 0, lock=True) for name in counts}
-    waiting = sorted(counts, key=lambda name: -counts[name])
+    waiting, deaths = sorted(counts, key=lambda name: -counts[name]), list[str]()
     running: dict[str, ForkProcess] = {}
-    deaths: list[dict[str, str]] = []
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+    with Progress(*Progress.get_default_columns(), console=Console(stderr=True)) as progress:
         bar = progress.add_task("inputs", total=sum(counts.values()))
-        reported = time.monotonic()
         while waiting or running:
             while waiting and len(running) < jobs:
                 name = waiting.pop(0)
-                running[name] = _FORK.Process(
-                    target=feed_until_done, args=(name, counts[name], seed, folder, fed[name])
-                )
+                arguments = (name, counts[name], seed, folder, fed[name])
+                running[name] = _FORK.Process(target=feed_until_done, args=arguments)
                 running[name].start()
             time.sleep(0.5)
             for name in [name for name, process in running.items() if not process.is_alive()]:
                 if code := running.pop(name).exitcode:
-                    what = f"its process died after {fed[name].value:,} inputs, see {name}.log"
-                    deaths.append({"target": name, "place": f"exit code {code}", "what": what, "input": ""})
-            num_inputs = sum(count.value for count in fed.values())
-            progress.update(bar, completed=num_inputs, description=", ".join(running))
-            if not progress.console.is_terminal and time.monotonic() - reported > 60:  # for a log
-                reported = time.monotonic()
-                progress.console.print(f"{num_inputs:,} inputs; {', '.join(running)}", highlight=False)
+                    deaths.append(f"{name}: its process died with {code} after {fed[name].value:,} inputs, see its log")
+            progress.update(bar, completed=sum(count.value for count in fed.values()), description=", ".join(running))
     return {name: count.value for name, count in fed.items()}, deaths
 
 
-def _print(summary: dict[str, Any], folder: Path) -> None:
-    console = Console(soft_wrap=True, highlight=False)
-    for name, count in summary["targets"].items():
-        console.print(f"{name:20} {count:12,}", markup=False)
-    for finding in summary["findings"]:
-        console.print(f"{finding['target']}: {finding['place']}: {finding['what']} {finding['input']}", markup=False)
-    versions = ", ".join(f"{name} {number}" for name, number in summary["versions"].items())
-    console.print(
-        f"{summary['inputs']:,} inputs to {len(summary['targets'])} readers in {summary['seconds']:,} s, "
-        f"{len(summary['findings'])} findings; seed {summary['seed']}; {versions}; logs and inputs in {folder}",
-        markup=False,
-    )
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--inputs", type=int, default=10_000_000, help="in all, default %(default)s")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2, help="processes at once, default %(default)s")
-    parser.add_argument("--targets", nargs="+", choices=list(MAKERS), metavar="NAME", help=f"of {', '.join(MAKERS)}")
-    parser.add_argument("--folder", type=Path, help="for logs and for inputs that are findings")
-    parser.add_argument("--json", type=Path, help="file for the summary")
-    return parser
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

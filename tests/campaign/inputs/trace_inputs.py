@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -106,65 +105,35 @@ def mini_arc_session(folder: Path) -> Target:
         {"action": {"tool": "rotate", "selected_cells": []}, "grid": [[9], [8], [7]]},
     ]  # fmt: skip
     record = {"task_id": "x_one", "action_sequence": json.dumps({"action_sequence": entries})}
-    words = (
-        "task_id",
-        "action_sequence",
-        "tool",
-        "grid",
-        "row",
-        "col",
-        "edit",
-        "floodfill",
-        "copyFromInput",
-        "reflectX",
-    )
+    words = ("task_id", "action_sequence", "tool", "grid", "row", "edit", "floodfill", "copyFromInput", "reflectX")
     return Target(read, (), (json_bytes(record),), words)
 
 
-def arctraj_table(folder: Path) -> Target:
-    """The bytes of a CSV file."""
-    file, tasks = folder / "table.csv", small_tasks()
-
-    def read(content: bytes) -> None:
-        file.write_bytes(content)
-        _require_told(convert_sessions(read_human_sessions(file), tasks))
-
-    return Target(read, (), (_table([["one", json.dumps(_OPERATIONS)]]),), ("taskId", "actionSequence", '"', "\r\n"))
-
-
 def arctraj_session(folder: Path) -> Target:
-    """The rows of a CSV file that is whole."""
+    """The rows of a CSV file that is whole, or the bytes of one."""
     file, tasks = folder / "table.csv", small_tasks()
 
     def read(content: bytes) -> None:
         data = parsed_json(content)
-        rows = data if isinstance(data, list) else [data]
-        file.write_bytes(_table([list(map(_text, row if isinstance(row, list) else [row])) for row in rows]))
+        rows = [list(map(_text, row if isinstance(row, list) else [row])) for row in data or ()] \
+            if isinstance(data, list) else None  # fmt: skip
+        file.write_bytes(content if rows is None else _table(rows))
         _require_told(convert_sessions(read_human_sessions(file), tasks))
 
     words = ("operation", "grid", "object", "color", "direction", "Paint", "Move", "Rotate", "Flip", "ResizeGrid", "up")
-    return Target(read, (), (json_bytes([["one", _OPERATIONS]]),), words)
-
-
-def cached_trace(folder: Path) -> Target:
-    """The text of a cached trace."""
-    return _cached(folder, lambda content: "0")
+    return Target(read, (), (json_bytes([["one", _OPERATIONS]]), _table([["one", json.dumps(_OPERATIONS)]])), words)
 
 
 def checked_trace(folder: Path) -> Target:
     """A cached trace whose checksum is right, whatever it says."""
-    return _cached(folder, lambda content: hashlib.sha256(content).hexdigest())
-
-
-def _cached(folder: Path, checksum: Callable[[bytes], str]) -> Target:
     cache = TraceCache(folder)
     cache.put(Trace("0" * 64, HUMAN, ((34,),)))
 
     def read(content: bytes) -> None:
         with contextlib.closing(sqlite3.connect(cache.path)) as connection, connection:
             text = content.decode(errors="surrogateescape")
-            stored = text if text.isprintable() else content
-            connection.execute("UPDATE traces SET trace = ?, sha256 = ?", (stored, checksum(content)))
+            values = (text if text.isprintable() else content, hashlib.sha256(content).hexdigest())
+            connection.execute("UPDATE traces SET trace = ?, sha256 = ?", values)
         trace = cache.get("0" * 64)
         require(trace is None or trace.unit_hash == "0" * 64, "the trace of another unit")
         require(len(list(cache.traces())) == (trace is not None), "the cache lists what it does not read")
@@ -192,9 +161,7 @@ TARGETS: Final[dict[Maker, int]] = {
     action_counts: 40,
     solution: 40,
     mini_arc_session: 30,
-    arctraj_table: 30,
-    arctraj_session: 30,
-    cached_trace: 6,
+    arctraj_session: 60,
     checked_trace: 6,
     submission_file: 50,
 }
