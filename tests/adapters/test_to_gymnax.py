@@ -63,7 +63,7 @@ def flat_env():
 
 
 def test_its_episodes_are_those_of_our_environment(gymnax_env):
-    ours, params = make_world()
+    ours, params = make_world(history_enabled=False)
     theirs = gymnax_env.default_params
     state, expected = ours.reset(KEY, params)
     observation, gymnax_state = gymnax_env.reset(KEY, theirs)

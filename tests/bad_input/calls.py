@@ -413,6 +413,8 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
             *("TaskRow", "TaskStatistics", "Timing", "MetricTotals"),
             *("TrainingPairs", "TrainingState", "TrainingBatchJAX"),
             *("GraphBatch", "Checkpoints", "RunFolder", "TrainResult"),
+            *("LookaheadTask", "MeshPlacement", "StructuralModelsTask", "SurrogateAgent", "SurrogateExperiment"),
+            *("SurrogateReport", "SurrogateResult", "clip_coordinates", "edge_loss", "make_task", "train_surrogate"),
         ),
         _RETURNED,
     ),

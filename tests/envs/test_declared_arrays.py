@@ -11,6 +11,7 @@ import pytest
 from compiling import EXECUTORS
 
 import jaxarc
+from jaxarc.envs.native_batch import restart_natively
 from jaxarc.envs.spaces import action_space
 from jaxarc.tasks.task import mock_raw_task
 from jaxarc.wrappers import AutoReset
@@ -158,7 +159,7 @@ def test_a_reset_refuses_arrays_of_another_shape(executor):
 
 
 def test_which_environments_restart_is_a_bool_of_each():
-    env, params, states, _ = playing("auto")
+    _, params, states, _ = playing("auto")
     for need in (jnp.ones(B, jnp.int32), jnp.ones(B - 1, jnp.bool_)):
         with pytest.raises(TypeError, match=rf"^need must be bool\[{B}\]"):
             restart_natively(states, need, params, lambda executor, states, *_: states)
