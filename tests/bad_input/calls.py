@@ -443,8 +443,6 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
                 "require_memory",
                 "task_checksum",
                 "to_static",
-                "train",
-                "update",
                 "load_policy",
                 "TrainedAgent",
             ),

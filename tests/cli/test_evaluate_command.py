@@ -464,7 +464,7 @@ def test_mistakes_are_one_line(run, dataset, tmp_path):
     bad.write_text("{}")
     cases = [
         (["--agent", "rondom"], 2, "--agent 'rondom' is none of search, random, submit, painter"),
-        (["--agent", bad], 1, "bad.json, line 1: an object with task_id"),
+        (["--agent", bad], 1, "bad.json, line 1: 'task_id' is a text"),
         (["--agent", tmp_path], 2, "there is no checkpoint in"),
         (["--score", bad], 1, "lacks 3 of its 3 tasks"),
         (["--score", tmp_path / "none.json"], 2, "none.json"),

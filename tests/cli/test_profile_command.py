@@ -49,7 +49,8 @@ def test_the_memory_of_a_training_run_is_reported_by_what_it_is_for(capsys, tmp_
     rows = dict(cells(out, r"update of 1 agent\(s\)"))
     size = {name: int(value.replace(",", "")) for name, value in rows.items()}
     assert len(size) == 4
-    others, total = (int(number.replace(",", "")) for number in re.findall(r"([\d,]+) (?:bytes of|all together)", out))
+    numbers = re.findall(r"([\d,]+) (?:bytes of|all together)", " ".join(out.split()))
+    others, total = (int(number.replace(",", "")) for number in numbers)
     assert total == sum(size.values()) + others
     assert size["parameters"] == size["gradients"] > 0
     assert 2 * size["parameters"] < size["state of the optimizer"] < 3 * size["parameters"]

@@ -89,7 +89,6 @@ def test_a_batch_that_does_not_fit_is_one_line_on_stderr(capsys):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["profile", "rollout", "--num-envs", "100000000"],
         ["train", "agent.num_envs=100000000", "agent.num_minibatches=1"],
     ],
 )

@@ -68,7 +68,7 @@ def learn_surrogate(
         jax.config.update("jax_enable_compilation_cache", False)
     task = load_surrogate_task(experiment)
     announce = lambda folder: console.print(_announcement(experiment, task, folder), highlight=False, soft_wrap=True)
-    progress = SurrogateProgress(console, experiment.num_updates)
+    progress = lambda: SurrogateProgress(console, experiment.num_updates)
     train = functools.partial(train_surrogate, experiment, task)
     folder, outcome = train_in_folder(experiment, resume, announce, progress, train)
     evaluation = evaluate_model(task, outcome.state.model, outcome.reports[-1].update)

@@ -68,7 +68,7 @@ def _learn(experiment: Experiment, console: Console, resume: RunFolder | None) -
         if experiment.answer.source == "searched":
             _search_answers(experiment.answer, pairs, console)
 
-    progress = TrainingProgress(console, experiment.num_updates, experiment.training.num_seeds)
+    progress = lambda: TrainingProgress(console, experiment.num_updates, experiment.training.num_seeds)
     train = functools.partial(run_training, experiment, pairs)
     folder, outcome = train_in_folder(experiment, resume, announce, progress, train)
     if is_primary():
@@ -88,7 +88,7 @@ def train_in_folder(
     experiment: RunConfig,
     resume: RunFolder | None,
     announce: Callable[[RunFolder], None],
-    progress: LogWriter,
+    open_progress: Callable[[], LogWriter],
     train: Callable[..., Result],
 ) -> tuple[RunFolder, Result]:
     """Train in a new run folder, or go on in an old one, until it is done or a signal ends it.
@@ -99,7 +99,7 @@ def train_in_folder(
         experiment: all choices.
         resume: the old folder, or None.
         announce: prints what is about to be learned.
-        progress: shows the reports on the terminal; the loggers of the experiment get them too.
+        open_progress: opens what shows the reports on the terminal; the loggers of the experiment get them too.
         train: as :func:`jaxarc.agents.train.train` without its first two arguments.
 
     Raises:
@@ -110,7 +110,7 @@ def train_in_folder(
         announce(folder)
         loggers = open_log_writers(experiment, folder) if is_primary() else []
         # Several processes stop together from the start; one by itself quits at once where nothing was learned.
-        with GracefulStop(keeps=is_distributed()) as stop, LogWriters([*loggers, progress], warn) as writers:
+        with GracefulStop(keeps=is_distributed()) as stop, LogWriters([*loggers, open_progress()], warn) as writers:
 
             def note(report: RunReport) -> None:
                 writers.write(report)

@@ -212,7 +212,7 @@ def check_action(
     """
     wrong = [number for number in action if not isinstance(number, int | np.integer) or isinstance(number, bool)]
     if wrong:
-        raise InvalidActionError(f"{where}: {wrong[0]!r} is not a whole number; write it as an int")
+        raise InvalidActionError(f"{where}: {wrong[0]!r:.80} is not a whole number; write it as an int")
     fits = len(action) % 2 == 1 if action_format == "mask" else len(action) == 1 + _COORDINATES[action_format]
     if not fits:
         raise InvalidActionError(
