@@ -87,13 +87,15 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
         return self._default_params
 
     @in_own_process
-    def reset(self, key: PRNGKey, params: GymnaxParams | None = None) -> tuple[Observation, GymnaxState]:
+    def reset(  # pyright: ignore[reportIncompatibleVariableOverride]  # gymnax's is compiled
+        self, key: PRNGKey, params: GymnaxParams | None = None
+    ) -> tuple[Observation, GymnaxState]:
         """Start an episode."""
         return super().reset(key, params)
 
     @in_own_process
     @partial(jax.jit, static_argnames=("self",))
-    def step(
+    def step(  # pyright: ignore[reportIncompatibleVariableOverride]
         self, key: PRNGKey, state: GymnaxState, action: Any, params: GymnaxParams | None = None
     ) -> tuple[Any, ...]:
         """Take a step, and start the next episode where one ends.

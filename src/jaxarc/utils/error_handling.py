@@ -250,7 +250,8 @@ class LeakCheckError(JaxarcError, RuntimeError):
 
 
 def _refuse_leak_checks(mode: ErrorMode) -> None:
-    if jax.config.jax_check_tracer_leaks and (EQUINOX_MODE if mode == "default" else mode) != "off":
+    looks_for_leaks = jax.config.jax_check_tracer_leaks  # pyright: ignore[reportAttributeAccessIssue]
+    if looks_for_leaks and (EQUINOX_MODE if mode == "default" else mode) != "off":
         raise LeakCheckError(
             "JAX_CHECK_TRACER_LEAKS is set, under which no check of equinox.error_if can be traced; set "
             "action.invalid_action_policy to 'noop' or 'clip', or call JAXErrorHandler.set_error_mode('off')"
