@@ -87,7 +87,8 @@ def _differentiate(
 
 
 ad.primitive_jvps[_native_call] = _differentiate
-partial_eval.dce_rules[_native_call] = _leave_out_unused
+if hasattr(partial_eval, "dce_rules"):  # JAX does not document it; without it all results are computed, the same
+    partial_eval.dce_rules[_native_call] = _leave_out_unused
 
 
 def _lower_in_xla(
