@@ -108,7 +108,7 @@ def _leave_out_unused(used: list[bool], *given: Any) -> tuple[list[bool], Any]:
 _batched.to_lojax = _run_batched  # from JAX 0.12 on, where the jaxpr holds a type that is made of others
 batching.primitive_batchers[_batched] = _batch_batched
 ad.primitive_jvps[_batched] = _differentiate
-if hasattr(partial_eval, "dce_rules"):  # JAX does not document it; without it all results are computed, the same
+if "dce_rules" in vars(partial_eval):  # JAX does not document it; without it all results are computed, the same
     partial_eval.dce_rules[_batched] = _leave_out_unused
 mlir.register_lowering(_batched, mlir.lower_fun(_run_batched, multiple_results=True))
 

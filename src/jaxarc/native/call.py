@@ -87,7 +87,7 @@ def _differentiate(
 
 
 ad.primitive_jvps[_native_call] = _differentiate
-if hasattr(partial_eval, "dce_rules"):  # JAX does not document it; without it all results are computed, the same
+if "dce_rules" in vars(partial_eval):  # JAX does not document it; without it all results are computed, the same
     partial_eval.dce_rules[_native_call] = _leave_out_unused
 
 
