@@ -296,7 +296,7 @@ def test_the_task_box_searches_all_datasets_and_finds_the_way_back(page):
 
 
 def test_a_newcomer_reads_what_to_do_until_there_is_an_episode(open_page, data, tmp_path):
-    with served("play", data, "--folder", tmp_path) as address:
+    with served("play", data, "--output", tmp_path) as address:
         page = open_page(address, phone=True)
         page.wait_for_selector("#welcome:visible")
         says(page, "Drag over cells.")
