@@ -183,6 +183,6 @@ $(CUDA)/.ready: constraints.txt | $(READY)
 	@echo "Building $(CUDA) (once; five minutes and 6 GB, mostly download) ..."
 	@rm -rf $(CUDA)
 	@$(BIN)/python -m venv $(CUDA)
-	@$(CUDA)/bin/python -m pip install -qq --constraint constraints.txt --editable . "jax[cuda12]"
+	@$(CUDA)/bin/python -m pip install -qq --constraint constraints.txt --editable ".[train]" "jax[cuda12]"
 	@$(CUDA)/bin/python -m pip install -qq --no-deps --target $(CUDA)/tpu "libtpu==0.0.42.*"
 	@touch $@

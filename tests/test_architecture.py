@@ -17,16 +17,17 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "jaxarc"
 
-LEAF = {"constants", "types", "prng", "notebooks", "errors", "files", "fusion", "native", "lazy"}
+LEAF = {"constants", "types", "prng", "notebooks", "errors", "extras", "files", "fusion", "native", "lazy"}
 CORE = LEAF | {"config", "utils", "envs", "tasks.task", "tasks.buffer", "unroll"}
 TASKS = {"tasks", "datasets"}
 MAY_IMPORT = {  # folder or top-level module -> what it may import besides itself
     "constants": set(),
     "errors": set(),
+    "extras": set(),
     "files": {"errors"},
     "native": {"errors", "files"},
     "fusion": set(),
-    "lazy": set(),
+    "lazy": {"extras"},
     "notebooks": set(),
     "types": {"constants", "notebooks"},
     "prng": {"constants", "types"},
@@ -96,7 +97,7 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # Folder -> the most lines that it may have, Python and C++; "" is for the files beside the folders. Raising a number
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
-    "": 1860,
+    "": 1915,
     "adapters": 1970,
     "agents": 3280,
     "benchmarks": 1320,
@@ -457,7 +458,7 @@ print(*loaded())
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     imported, made, drawn = (set(line.split()) for line in done.stdout.splitlines())
-    assert imported == {"lazy", "notebooks"}
+    assert imported == {"extras", "lazy", "notebooks"}
     assert made <= FRONT_DOOR | {"registration"}
     assert drawn <= FRONT_DOOR | {"registration", "display", "render"}
 

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from jaxarc.extras import how_to_install
+
 
 def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and the ``__dir__`` of a package.
@@ -18,7 +20,13 @@ def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
         if name not in homes:
             listed = ", ".join(list_names())
             raise AttributeError(f"module {package!r} has no attribute {name!r}; it has {listed}")
-        module = importlib.import_module(homes[name])
+        try:
+            module = importlib.import_module(homes[name])
+        except ModuleNotFoundError as error:
+            hint = how_to_install(error.name)
+            if hint is not None:
+                error.add_note(hint)
+            raise
         return module if homes[name] == f"{package}.{name}" else getattr(module, name)
 
     def list_names() -> list[str]:

@@ -67,4 +67,4 @@ def test_a_folder_that_is_no_run_is_reported(capsys, tmp_path):
 def test_without_the_libraries_the_extra_is_named(monkeypatch, command):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "uvicorn" else find(name))
-    assert "local pages need uvicorn, not installed here: pip install starlette uvicorn" in refused(*command)
+    assert "uvicorn, not installed here: pip install 'jaxarc-rl[play]'" in refused(*command)

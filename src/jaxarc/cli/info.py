@@ -1,7 +1,6 @@
 """``jaxarc info``: versions, devices, folders and extras, as a report of a fault needs them."""
 
 import importlib.metadata
-import importlib.util
 import os
 import platform
 import sys
@@ -19,22 +18,14 @@ from jaxarc.config.choices import config_folder
 from jaxarc.datasets.installed import data_folder
 from jaxarc.envs.compilation import choose_executor
 from jaxarc.errors import JaxarcError
+from jaxarc.extras import EXTRAS, missing_libraries
 from jaxarc.files import compiled_folder
 from jaxarc.native.library import cache_folder
 from jaxarc.parallel import host_cores
 from jaxarc.parallel.memory import host_memory
 from jaxarc.traces.cache import default_folder
 
-_LIBRARIES: Final = ("jax", "jaxlib", "equinox", "optax", "numpy", "typer")
-_EXTRAS: Final = {  # extra -> its libraries, by import name and by the name that pip knows
-    "gymnasium": {"gymnasium": "gymnasium"},
-    "gymnax": {"gymnax": "gymnax", "six": "six"},
-    "stoa": {"stoa": "stoa-env"},
-    "sb3": {"stable_baselines3": "stable-baselines3", "gymnasium": "gymnasium"},
-    "play": {"starlette": "starlette", "uvicorn": "uvicorn"},
-    "tensorboard": {"tensorboardX": "tensorboardX"},
-    "wandb": {"wandb": "wandb"},
-}
+_LIBRARIES: Final = ("jax", "jaxlib", "equinox", "numpy")
 
 
 def info(as_json: JsonOption = False) -> None:
@@ -84,10 +75,7 @@ def _facts() -> dict[str, Any]:
             "compiled programs": _compiled(),
             **{name: {"path": str(path), "bytes": _bytes_in(path)} for name, path in folders.items()},
         },
-        "extras": {
-            extra: [name for module, name in libraries.items() if importlib.util.find_spec(module) is None]
-            for extra, libraries in _EXTRAS.items()
-        },
+        "extras": {extra: missing_libraries(extra) for extra in EXTRAS},
     }
 
 

@@ -1,7 +1,6 @@
 """``jaxarc play`` and ``jaxarc watch``: pages on this machine, opened in a browser."""
 
 import contextlib
-import importlib.util
 import os
 import re
 import webbrowser
@@ -19,6 +18,7 @@ from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_search import FoundTask, find_task
 from jaxarc.errors import visible
 from jaxarc.experts import ActionFormat
+from jaxarc.extras import how_to_install_extra, missing_libraries
 from jaxarc.runs import open_run_folder
 from jaxarc.traces.files import TraceFileError
 
@@ -37,15 +37,13 @@ AllowHostOption = Annotated[
     ),
 ]
 
-_LIBRARIES: Final = ("starlette", "uvicorn")
-
 
 def require_play_extra() -> None:
     """Refuse to go on where the libraries for local pages are not installed, before anything is loaded."""
-    missing = [name for name in _LIBRARIES if importlib.util.find_spec(name) is None]
+    missing = missing_libraries("play")
     if missing:
         raise typer.BadParameter(
-            f"local pages need {' and '.join(missing)}, not installed here: pip install {' '.join(_LIBRARIES)}"
+            f"local pages need {' and '.join(missing)}, not installed here: {how_to_install_extra('play')}"
         )
 
 

@@ -19,6 +19,7 @@ from jaxarc import __version__
 from jaxarc.cli.console import message_of, print_error, warn, warnings_in_one_line
 from jaxarc.cli.processes import leave, left_at_once, signals_end_the_command
 from jaxarc.errors import JaxarcError
+from jaxarc.extras import how_to_install
 from jaxarc.files import COMPILED_BYTES, compiled_folder, user_path
 
 
@@ -191,6 +192,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except JaxarcError as error:
             print_error(error)
             leave(error.exit_code)
+        except ModuleNotFoundError as error:
+            hint = how_to_install(error.name)
+            if hint is None:
+                raise
+            print_error(hint)
+            leave(1)
         except OSError as error:
             print_error(error)
             leave(2 if isinstance(error, FileNotFoundError) else 1)
