@@ -4,7 +4,6 @@ import difflib
 import os
 import platform
 import statistics
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -174,10 +173,11 @@ def pinned_to_cores(num_cores: int) -> Iterator[int | None]:
     Raises:
         ValueError: ``num_cores`` is below 1 or more than the process may use.
     """
-    if sys.platform != "linux":
+    try:
+        allowed = os.sched_getaffinity(0)
+    except AttributeError:  # macOS, Windows
         yield None
         return
-    allowed = os.sched_getaffinity(0)
     if not 1 <= num_cores <= len(allowed):
         raise ValueError(
             f"the number of cores must lie in 1..{len(allowed)}, which this process may use; got {num_cores}"

@@ -180,7 +180,8 @@ def watch(
 
     folder = open_run_folder(run)
     jax.config.update("jax_platforms", "cpu")  # an accelerator, and its memory, belongs to the run
-    os.nice(_NICENESS)
+    with contextlib.suppress(AttributeError):  # Windows
+        os.nice(_NICENESS)
     view = RunView(folder)
     viewer = EpisodeViewer(folder, episodes, pause, agent_seed) if episodes and view.has_agent else None
     if viewer is not None:

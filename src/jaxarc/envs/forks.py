@@ -2,8 +2,8 @@
 
 import functools
 import os
-import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import ParamSpec, TypeVar
 
 import jax
@@ -59,5 +59,5 @@ def _note_fork() -> None:
         jax.config.update(name, value)
 
 
-if sys.platform != "win32":
+with suppress(AttributeError):  # Windows, where no process forks
     os.register_at_fork(after_in_child=_note_fork)

@@ -2,8 +2,8 @@
 
 import math
 import os
-import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -127,8 +127,9 @@ def host_memory(root: Path = Path("/")) -> int | None:
     if meminfo.is_file():
         fields = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
         limits.append(int(fields["MemAvailable"].split()[0]) * 1024)
-    elif sys.platform != "win32":
-        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    else:
+        with suppress(AttributeError):  # Windows
+            limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     return min(limits, default=None)
 
 

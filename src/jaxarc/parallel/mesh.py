@@ -3,7 +3,6 @@
 import functools
 import math
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
@@ -90,9 +89,10 @@ def create_mesh(
 
 def host_cores() -> int:
     """Count the CPU cores that this process may run on."""
-    if sys.platform == "linux":
+    try:
         return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    except AttributeError:  # macOS, Windows
+        return os.cpu_count() or 1
 
 
 def use_host_cores(num: int | None = None) -> int:

@@ -163,11 +163,11 @@ def _exchange(process: "subprocess.Popen[str]", text: str) -> str:
 
 def _kill(process: "subprocess.Popen[str]") -> None:
     """End a worker and the processes that its expert started: a fork of it would keep the pipe open."""
-    if os.name == "posix":
+    try:
         # The worker leads a process group of its own, so one signal reaches it and all that its expert started.
         with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended
             os.killpg(process.pid, signal.SIGKILL)
-    else:
+    except AttributeError:  # Windows
         process.kill()
 
 
