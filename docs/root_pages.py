@@ -1,10 +1,11 @@
-"""Show the changelog and the contributor's guide, which stand at the top of the repository, as pages of the site."""
+"""Show files from the top of the repository as pages of the site, and link its notebook once the address is known."""
 
 from pathlib import Path
 from typing import Any, Final
 
 from mkdocs.structure.files import File, Files
 
+COLAB: Final = "https://colab.research.google.com/github/{}/blob/main/examples/first_steps.ipynb"
 PAGES: Final = {"changelog.md": "CHANGELOG.md", "contributing.md": "CONTRIBUTING.md"}
 
 
@@ -15,3 +16,12 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
         text = (root / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=text.replace("](docs/", "](")))
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
+    """Link the notebook below the heading of the first page; mkdocs calls it for each."""
+    _, on_github, name = (config.repo_url or "").partition("github.com/")
+    if page.file.src_uri != "index.md" or not on_github:
+        return markdown
+    heading, rest = markdown.split("\n", 1)
+    return f"{heading}\n\n[Try it in Colab]({COLAB.format(name.strip('/'))})\n{rest}"
