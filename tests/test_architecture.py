@@ -73,6 +73,7 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "gymnax": {"adapters"},
     "gymnasium": {"adapters"},
     "stoa": {"adapters", "stoix_adapter"},
+    "envelope": {"adapters"},
     "flax": {"flax_states", "adapters"},
     "stable_baselines3": {"adapters"},
     "optax": {"nn", "surrogate", "agents", "training"},
@@ -98,7 +99,7 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
     "": 1915,
-    "adapters": 1970,
+    "adapters": 2080,
     "agents": 3280,
     "benchmarks": 1320,
     "cli": 5800,
@@ -114,7 +115,7 @@ MAX_LINES = {
     "play": 1330,
     "profiling": 650,
     "render": 1880,
-    "runs": 1450,
+    "runs": 1460,
     "search": 4710,
     "surrogate": 3620,
     "tasks": 2700,

@@ -17,6 +17,7 @@ EXTRAS: Final[dict[str, dict[str, str]]] = {
     "gymnax": {"gymnax": "gymnax", "six": "six"},
     "stoa": {"stoa": "stoa-env"},
     "sb3": {"stable_baselines3": "stable-baselines3", **_GYMNASIUM},
+    "envelope": {"envelope": "jax-envelope"},
     "tensorboard": {"tensorboardX": "tensorboardX"},
     "wandb": {"wandb": "wandb"},
     "mctx": {"mctx": "mctx"},

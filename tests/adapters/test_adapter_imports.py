@@ -8,7 +8,7 @@ import pytest
 
 import jaxarc.adapters
 
-FOREIGN = ("gymnasium", "gymnax", "stoa", "flax", "stable_baselines3", "torch")
+FOREIGN = ("gymnasium", "gymnax", "stoa", "envelope", "flax", "stable_baselines3", "torch")
 
 
 def test_the_adapters_import_no_foreign_library_before_they_are_used():
@@ -38,6 +38,7 @@ def test_importing_the_adapters_registers_them_where_the_library_is_imported(lib
         ("gymnasium", "GymnasiumVectorEnv", "gymnasium"),
         ("gymnax", "GymnaxEnvironment", "gymnax six"),
         ("stoa", "StoaEnvironment", "stoa-env"),
+        ("envelope", "EnvelopeEnvironment", "jax-envelope"),
         ("stable_baselines3", "Sb3VecEnv", "stable-baselines3"),
     ],
 )
@@ -52,8 +53,9 @@ def test_a_missing_library_is_named_with_the_packages_to_install(monkeypatch, li
 def test_every_public_name_leads_somewhere_and_others_do_not():
     pytest.importorskip("stoa", reason="stoa-env is not installed; pip install stoa-env")
     names = set(jaxarc.adapters.__all__)
-    if importlib.util.find_spec("stable_baselines3") is None:
-        names.remove("Sb3VecEnv")
+    for library, name in {"stable_baselines3": "Sb3VecEnv", "envelope": "EnvelopeEnvironment"}.items():
+        if importlib.util.find_spec(library) is None:
+            names.remove(name)
     for name in names:
         assert getattr(importlib.import_module("jaxarc.adapters"), name).__name__ == name
     with pytest.raises(AttributeError, match=r"'GymEnv'.*GymnasiumEnv"):

@@ -1,8 +1,8 @@
-"""Our environment in the types of gymnax, Gymnasium, stable-baselines3 and Stoa; none is imported before it is used.
+"""Our environment in the types of gymnax, Gymnasium, stable-baselines3, Stoa and envelope.
 
-Where Gymnasium or gymnax is imported already, importing this module registers our environments there, so that
-``gymnasium.register_envs(jaxarc.adapters)`` works as its documentation says; where flax is, our classes for its
-serialization.
+None of them is imported before it is used. Where Gymnasium or gymnax is imported already, importing this module
+registers our environments there, so that ``gymnasium.register_envs(jaxarc.adapters)`` works as its documentation says;
+where flax is, our classes for its serialization.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from jaxarc.lazy import lazy
 
 if TYPE_CHECKING:
+    from jaxarc.adapters.to_envelope import EnvelopeEnvironment
     from jaxarc.adapters.to_gymnasium import GymnasiumEnv, register_gymnasium
     from jaxarc.adapters.to_gymnasium_vector import GymnasiumVectorEnv
     from jaxarc.adapters.to_gymnax import GymnaxEnvironment, GymnaxParams, GymnaxState, register_gymnax
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from jaxarc.flax_states import register_flax
 
 _HOMES = {
+    "EnvelopeEnvironment": "jaxarc.adapters.to_envelope",
     "GymnasiumEnv": "jaxarc.adapters.to_gymnasium",
     "GymnasiumVectorEnv": "jaxarc.adapters.to_gymnasium_vector",
     "GymnaxEnvironment": "jaxarc.adapters.to_gymnax",
@@ -33,6 +35,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "EnvelopeEnvironment",
     "GymnasiumEnv",
     "GymnasiumVectorEnv",
     "GymnaxEnvironment",

@@ -20,7 +20,7 @@ from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.nn.precision import DTYPES, cast_floats, products_in, require_precision
 from jaxarc.prng import keys_of_seeds
 from jaxarc.runs.checkpoint import CheckpointError, load_checkpoint
-from jaxarc.runs.folder import RunFolder, open_run_folder
+from jaxarc.runs.folder import RunFolder, find_run_folder
 from jaxarc.runs.state import WhichCheckpoint, chosen_checkpoint
 from jaxarc.types import Observation, PRNGKey
 
@@ -151,12 +151,13 @@ def load_agent(
     precision: Precision = "float32",
     **fields: Any,
 ) -> TrainedAgent:
-    """Load a trained agent from the folder of a run.
+    """Load a trained agent from the folder of a run, or the one that this package brings.
 
+    ``agent = load_agent("ladder_l2_small")`` edits real tasks of up to 10x10 cells into the answer that it is shown;
     ``env, params = jaxarc.make("arc-agi-1/evaluation:max_side=10", agent.config)`` makes an environment that it plays.
 
     Args:
-        run: the folder, such as ``runs/2026-01-01_12-00-00-ladder_l2_small``.
+        run: the folder, such as ``runs/2026-01-01_12-00-00-ladder_l2_small``, or the name ``ladder_l2_small``.
         checkpoint: the one with the highest evaluation solve rate, or the newest.
         seed: of a run with several seeds: the agent of this one; None for the first.
         samples: whether it draws its actions, as in training, or takes the likeliest.
@@ -171,7 +172,7 @@ def load_agent(
         ValueError: the precision is unknown.
     """
     require_precision(precision, "load_agent")
-    folder = open_run_folder(Path(run))
+    folder = find_run_folder(Path(run))
     rules = saved_experiment(folder, checkpoint).environment.with_fields(**fields)
     policy, predictor = load_policy(folder, checkpoint, seed, rules, precision)
     return TrainedAgent(policy, rules, samples, precision, predictor)
