@@ -11,7 +11,8 @@ from typing import Final
 import jax
 
 from jaxarc.agents import Experiment
-from jaxarc.cli.settings import EXPERIMENT, choices_of, read_any_experiment
+from jaxarc.cli.settings import read_experiment
+from jaxarc.config.choices import EXPERIMENT, choices_of
 from jaxarc.datasets import TaskSet, sample_task_set
 from jaxarc.datasets.seen_pairs import SeenPairs
 from jaxarc.datasets.training_pairs import load_pairs
@@ -23,7 +24,7 @@ def main() -> None:
     print("| experiment | learns from | measured pairs | among those learned from | left out |")
     print("| --- | --- | --- | --- | --- |")
     for name in choices_of(EXPERIMENT):
-        experiment = read_any_experiment([f"{EXPERIMENT}={name}"])
+        experiment = read_experiment([f"{EXPERIMENT}={name}"])
         assert isinstance(experiment, Experiment)
         print(f"| `{name}` | {' | '.join(row(experiment))} |", flush=True)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jaxarc.cli.settings import read_any_experiment, read_experiment, topics_of
+from jaxarc.cli.settings import read_experiment, topics_of
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.datasets.archives import MAX_FILE_BYTES, SkippedFilesWarning, read_zip
 from jaxarc.tasks import TaskFormatError
@@ -135,7 +135,7 @@ def test_a_config_file_is_data_and_nothing_else(tmp_path, monkeypatch, text):
     file = tmp_path / "config.yaml"
     file.write_text(text)
     with pytest.raises(ConfigValidationError, match=r"jaxarc train|no field"):
-        read_any_experiment([], file)
+        read_experiment([], file)
     assert not (tmp_path / "ran").exists()
 
 
@@ -143,7 +143,7 @@ def test_a_config_file_of_millions_of_bytes_is_not_read(tmp_path):
     file = tmp_path / "config.yaml"
     file.write_text("# " + "x" * 2**20)
     with pytest.raises(ConfigValidationError, match="which no config needs"):
-        read_any_experiment([], file)
+        read_experiment([], file)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_config_file_of_millions_of_bytes_is_not_read(tmp_path):
 )
 def test_an_override_names_no_function(override):
     with pytest.raises(ConfigValidationError):
-        read_any_experiment([override])
+        read_experiment([override])
 
 
 def test_a_mapping_names_no_function():
@@ -173,7 +173,7 @@ def test_a_mapping_names_no_function():
 def test_what_show_prints_is_read_again(tmp_path):
     experiment, file = read_experiment([]), tmp_path / "config.json"
     file.write_text(json.dumps(topics_of(experiment)))
-    assert read_any_experiment([], file) == experiment
+    assert read_experiment([], file) == experiment
 
 
 def archive_of(path: Path, name: str, content: bytes, mode: int = stat.S_IFREG | 0o644) -> Path:

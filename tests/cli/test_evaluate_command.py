@@ -14,7 +14,7 @@ from jaxarc import constants as c
 from jaxarc.agents import Report
 from jaxarc.agents.updates import make_params, start_training
 from jaxarc.cli.main import main
-from jaxarc.cli.players import AgentRequest, RulesOverride, load_player
+from jaxarc.cli.players import PlayRequest, load_player
 from jaxarc.cli.settings import experiment_of
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.training_pairs import load_pairs
@@ -368,9 +368,9 @@ def trained(dataset, tmp_path_factory):
     return folder.path, state.learner.policy
 
 
-def find(folder, dataset, *of_run):
-    rules = RulesOverride(None, None, None, answers_visible=True)
-    return load_player(str(folder), load_tasks(dataset), rules, AgentRequest(*of_run))
+def find(folder, dataset, *of_run, **rules):
+    request = PlayRequest(answers_visible=True, **dict(zip(("checkpoint", "seed"), of_run, strict=False)), **rules)
+    return load_player(str(folder), load_tasks(dataset), request)
 
 
 @pytest.mark.parametrize(
@@ -406,12 +406,7 @@ def test_an_agent_that_saw_answers_plays_only_when_asked_and_makes_no_submission
 
 
 def test_a_trained_agent_plays_in_the_precision_asked_for(run, dataset, trained, tmp_path):
-    player = load_player(
-        str(trained[0]),
-        load_tasks(dataset),
-        RulesOverride(None, None, None, answers_visible=True),
-        AgentRequest(precision="bfloat16"),
-    )
+    player = find(trained[0], dataset, precision="bfloat16")
     assert {str(leaf.dtype) for leaf in jax.tree.leaves(player.agent)} == {"bfloat16"}
     given = ("--answers-visible", "--precision", "bfloat16", "--output", tmp_path / "out")
     code, _, err = run(dataset, "--agent", trained[0], *given)
@@ -427,15 +422,13 @@ def test_an_agent_without_weights_has_no_precision(run, dataset):
 
 
 def test_a_trained_agent_is_not_played_by_other_rules(dataset, trained):
-    wished = RulesOverride("point", None, None, answers_visible=True)
     with pytest.raises(AgentMismatchError, match=r"trained with bbox, but --format says point: leave --format out"):
-        load_player(str(trained[0]), load_tasks(dataset), wished, AgentRequest())
+        find(trained[0], dataset, selection_format="point")
 
 
 def test_an_agent_that_sees_relations_plays_on_another_canvas(dataset, trained):
     folder, policies = trained
-    wished = RulesOverride(None, 5, 9, answers_visible=True)
-    player = load_player(str(folder), load_tasks(dataset), wished, AgentRequest())
+    player = find(folder, dataset, side=5, max_steps=9)
     assert player.rules.grid_shape == player.agent.policy.grid_shape == (5, 5)
     assert player.rules.environment.max_episode_steps == player.agent.policy.max_episode_steps == 9
     for loaded, saved in zip(jax.tree.leaves(player.agent), jax.tree.leaves(policies), strict=True):

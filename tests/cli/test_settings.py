@@ -6,27 +6,23 @@ import pytest
 import yaml
 
 from jaxarc.agents import Experiment
-from jaxarc.cli.settings import (
-    EXPERIMENT,
-    SURROGATE_RUN,
-    TOPICS,
-    choices_of,
-    config_folder,
-    experiment_of,
-    read_experiment,
-    topics_of,
-)
-from jaxarc.cli.train import expand
-from jaxarc.config import ConfigValidationError, HistoryConfig, TrainingConfig
+from jaxarc.cli.settings import SURROGATE_TOPICS, TOPICS, experiment_of, read_experiment, topics_of
+from jaxarc.cli.sweep import expand
+from jaxarc.config import ConfigValidationError, HistoryConfig, TrainingConfig, build
+from jaxarc.config.choices import EXPERIMENT, SURROGATE, choices_of, config_folder
 from jaxarc.runs import create_run_folder
 from jaxarc.surrogate.experiment import SurrogateExperiment
 
 
-def test_every_folder_of_files_is_a_topic_and_no_file_is_empty():
-    topics = {*TOPICS, EXPERIMENT, *SURROGATE_RUN.topics}
-    for file in config_folder().glob("*/*.yaml"):
-        assert file.parent.name in topics
-        assert yaml.safe_load(file.read_text())
+def test_every_choice_changes_fields_that_its_topic_has():
+    topics = {**TOPICS, **SURROGATE_TOPICS}
+    for topic, choices in yaml.safe_load((config_folder() / "choices.yaml").read_text()).items():
+        for fields in choices.values():
+            made = build(topics[topic], fields).as_dict()
+            assert {
+                name: list(made[name]) if isinstance(value, list) else made[name] for name, value in fields.items()
+            } == fields
+    assert {file.parent.name for file in config_folder().glob("*/*.yaml")} == {EXPERIMENT, SURROGATE}
 
 
 def test_the_default_of_every_experiment_can_be_constructed():
@@ -207,5 +203,5 @@ def test_an_installed_package_finds_the_files_inside_itself(tmp_path, monkeypatc
     monkeypatch.setattr("jaxarc.config.choices.__file__", str(package / "config" / "choices.py"))
     with pytest.raises(FileNotFoundError, match=r"no configs folder at .*jaxarc/configs"):
         config_folder()
-    (package / "configs" / "train.yaml").write_text("defaults: []\n")
+    (package / "configs" / "choices.yaml").write_text("{}\n")
     assert config_folder() == package / "configs"

@@ -9,7 +9,7 @@ import pytest
 
 BUSY = """
 import hashlib, sys
-from jaxarc.cli.processes import GracefulStop, ensured, signals_end_the_command
+from jaxarc.cli.signals import GracefulStop, ensured, signals_end_the_command
 
 with signals_end_the_command(), ensured(lambda: print("cleaned", flush=True)):
     with GracefulStop(keeps=sys.argv[1] == "keeps"):

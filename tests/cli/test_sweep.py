@@ -7,7 +7,7 @@ import pytest
 from jaxarc.agents import Report
 from jaxarc.agents.train import AgentResult
 from jaxarc.cli.main import main
-from jaxarc.cli.train import expand
+from jaxarc.cli.sweep import expand
 from jaxarc.config import ConfigValidationError
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.runs import TrainingDivergedError
@@ -33,8 +33,8 @@ def trained(monkeypatch):
             on_report(report)
         return AgentResult(state=None, reports=reports, compile_seconds=0.0, interrupted=experiment.training.seed == 9)
 
-    monkeypatch.setattr("jaxarc.cli.training_run.run_training", train)
-    monkeypatch.setattr("jaxarc.cli.training_run.load_pairs", _load_pairs_once)
+    monkeypatch.setattr("jaxarc.cli.agent_run.train_agents", train)
+    monkeypatch.setattr("jaxarc.cli.agent_run.load_pairs", _load_pairs_once)
     return experiments
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import pytest
 
 from jaxarc.cli.main import main
-from jaxarc.cli.settings import AGENT_RUN, SURROGATE_RUN, TOPICS
+from jaxarc.cli.settings import SURROGATE_TOPICS, TOPICS
 from jaxarc.cli.train_help import comments_of
 from jaxarc.config import CheckedConfig
-from jaxarc.config.choices import EXPERIMENT, choices_of
+from jaxarc.config.choices import EXPERIMENT, SURROGATE, choices_of
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ def test_the_comment_beside_a_field_is_what_it_means():
 
 
 def test_every_group_is_there_with_its_choices_and_every_field_with_its_value(text):
-    for group in (*TOPICS, *SURROGATE_RUN.topics):
+    for group in (*TOPICS, *SURROGATE_TOPICS):
         line = next(line for line in text.splitlines() if line.startswith(f"{group} "))
-        if group not in (EXPERIMENT, SURROGATE_RUN.presets):
+        if group not in (EXPERIMENT, SURROGATE):
             assert all(choice in line for choice in choices_of(group)[:3])
-    for kind in (*TOPICS.values(), *SURROGATE_RUN.topics.values()):
+    for kind in (*TOPICS.values(), *SURROGATE_TOPICS.values()):
         for field in dataclasses.fields(kind):
             assert re.search(rf"^  {field.name} +\S", text, re.MULTILINE), field.name
 
@@ -64,7 +64,7 @@ def test_no_line_is_wider_than_the_terminal(text):
 def test_the_help_is_short_and_has_presets_topics_and_common_fields():
     text = printed("--help")
     assert len(text.splitlines()) < 160
-    for name in (*choices_of(EXPERIMENT), *choices_of(SURROGATE_RUN.presets), *TOPICS, *SURROGATE_RUN.topics):
+    for name in (*choices_of(EXPERIMENT), *choices_of(SURROGATE), *TOPICS, *SURROGATE_TOPICS):
         assert re.search(rf"^  {name} +\w", text, re.MULTILINE), name
     assert re.search(r"^  schedule.learning_rate +0.004 ", text, re.MULTILINE)
 
@@ -76,7 +76,7 @@ def test_fields_of_one_topic_with_their_choices():
 
 
 def test_no_meaning_begins_in_mid_sentence():
-    kinds = {**AGENT_RUN.topics, **SURROGATE_RUN.topics}
+    kinds = {**TOPICS, **SURROGATE_TOPICS}
     meanings = {f"{topic}.{field}": text for topic, kind in kinds.items() for field, text in comments_of(kind).items()}
     wrong = {
         name: text for name, text in meanings.items() if text.split()[0] in ("or", "of", "that", "which", "in", "to")

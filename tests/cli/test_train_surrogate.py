@@ -12,7 +12,7 @@ import pytest
 from killable_training import arrays_of
 
 from jaxarc.cli.main import main
-from jaxarc.cli.settings import SURROGATE_RUN, read_any_experiment
+from jaxarc.cli.settings import SURROGATE_TOPICS, read_experiment
 from jaxarc.config import ConfigValidationError
 from jaxarc.config.choices import choices_of, config_folder
 from jaxarc.runs import RunFolder
@@ -239,13 +239,13 @@ def test_show_prints_every_value_with_overrides_in_place(capsys):
 
 @pytest.mark.parametrize("name", choices_of("surrogate"))
 def test_every_surrogate_is_a_valid_experiment_and_says_what_it_is(name):
-    assert isinstance(read_any_experiment([f"surrogate={name}"]), SurrogateExperiment)
+    assert isinstance(read_experiment([f"surrogate={name}"]), SurrogateExperiment)
     text = (config_folder() / "surrogate" / f"{name}.yaml").read_text()
     assert text.splitlines()[1].startswith("# ")
 
 
 def test_every_topic_of_a_surrogate_has_files():
-    assert all(choices_of(topic) for topic in SURROGATE_RUN.topics)
+    assert all(choices_of(topic) for topic in SURROGATE_TOPICS)
 
 
 @pytest.mark.parametrize(
@@ -297,11 +297,11 @@ def test_every_topic_of_a_surrogate_has_files():
 )
 def test_a_wrong_override_is_refused_with_what_is_known(overrides, complaint):
     with pytest.raises(ConfigValidationError, match=complaint):
-        read_any_experiment(overrides)
+        read_experiment(overrides)
 
 
 def test_an_agents_run_is_not_evaluated_as_a_surrogate(tmp_path, capsys):
-    (tmp_path / "config.json").write_text(json.dumps(read_any_experiment([]).as_dict()))
+    (tmp_path / "config.json").write_text(json.dumps(read_experiment([]).as_dict()))
     code, err = fails_with(capsys, "evaluate", str(tmp_path))
     assert code == 2
     assert "is the run of an agent; write jaxarc evaluate DATASET --agent" in re.sub(r"[\s│]+", " ", err)

@@ -4,13 +4,19 @@ import pytest
 from rich.console import Console
 
 from jaxarc.agents import Report
+from jaxarc.cli.agent_run import AgentRun
 from jaxarc.cli.console import mean_number, mean_share, range_share
-from jaxarc.cli.training_run import TrainingProgress
+from jaxarc.cli.settings import read_experiment
+from jaxarc.cli.train import LiveReports
 
 
 def shown(num_seeds, *reports):
     output = io.StringIO()
-    progress = TrainingProgress(Console(file=output, width=200), 4, num_seeds)
+    run = AgentRun.__new__(AgentRun)  # without its tasks
+    run.experiment = read_experiment(
+        [f"training.num_seeds={num_seeds}", "training.updates_per_report=4", "training.total_steps=1"]
+    )
+    progress = LiveReports(run, Console(file=output, width=200))
     for report in reports:
         progress.write(report)
     progress.close()

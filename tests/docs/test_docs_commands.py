@@ -10,8 +10,8 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from jaxarc.cli.main import COMMANDS, LazyGroup, app, load_command
-from jaxarc.cli.settings import read_any_experiment
-from jaxarc.cli.train import expand
+from jaxarc.cli.settings import read_experiment
+from jaxarc.cli.sweep import expand
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
@@ -84,7 +84,7 @@ def complaint_about_settings(arguments: list[str]) -> str:
 
 @functools.cache
 def compose(overrides: tuple[str, ...]) -> object:
-    return read_any_experiment(overrides)
+    return read_experiment(overrides)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -4,31 +4,28 @@ import contextlib
 import dataclasses
 import datetime
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import typer
 from rich.console import Console
 
 from jaxarc.agents.saved_agent import WhichCheckpoint
 from jaxarc.cli.console import JsonOption, QuietOption, escape, print_json, progress_bar, warn
-from jaxarc.cli.evaluation_files import BenchmarkFiles, benchmark_files, print_evaluation, write_evaluation
+from jaxarc.cli.evaluation_files import EvaluationFiles, print_evaluation
 from jaxarc.cli.players import (
     DEFAULT_FORMAT,
     DEFAULT_SIDE,
     PLAIN_AGENTS,
     SEARCH,
-    AgentRequest,
     Player,
-    RulesOverride,
+    PlayRequest,
     is_solver,
     load_player,
     load_solver,
 )
-from jaxarc.cli.processes import signals_interrupt
 from jaxarc.cli.search import search_tasks
+from jaxarc.cli.signals import signals_interrupt
 from jaxarc.config import ConfigValidationError, SearchConfig
 from jaxarc.config.environment import SELECTION_FORMATS
 from jaxarc.config.training import Precision
@@ -42,15 +39,30 @@ from jaxarc.evaluation import (
     rows_of_submission,
     score_submission,
 )
-from jaxarc.evaluation import evaluate as run_evaluation
+from jaxarc.evaluation import evaluate as play_tasks
 from jaxarc.evaluation.solver import SolvedTask, evaluation_of, solve_tasks
-from jaxarc.evaluation.task_rows import ActionCounts
 from jaxarc.nn import products_in
 from jaxarc.runs import RunFolder
 from jaxarc.surrogate.experiment import SurrogateExperiment
 
+_NOT_OF_SURROGATES: Final = ("agent", "score", "as_json", "submission_format")
+_OF_SEARCH: Final = ("processes", "minutes", "seconds", "max_cost", "megabytes")
+_OF_EPISODES: Final = (
+    *("votes", "max_steps", "selection_format", "canvas"),
+    *("answers_visible", "checkpoint", "agent_seed", "expert"),
+)
+
+
+class _Scored(NamedTuple):
+    """What was evaluated, and what the summary and the terminal say of it besides the score."""
+
+    result: Evaluation
+    about: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
 
 def evaluate(
+    ctx: typer.Context,
     dataset: Annotated[
         str,
         typer.Argument(
@@ -168,160 +180,100 @@ def evaluate(
         jaxarc evaluate runs/NAME-surrogate
         jaxarc evaluate runs/NAME-surrogate lookahead.num_eval=512
     """
-    run = _surrogate_run(dataset, overrides or [])
-    if run is not None:
-        given = {
-            "--agent": agent,
-            "--score": score,
-            "--json": as_json,
-            "--submission-format": submission_format != "kaggle",
-        }
-        _require_unused(given, "does not go with the run folder of a surrogate; leave it out")
+    folder = RunFolder(Path(dataset))
+    if folder.config.is_file():
+        from jaxarc.cli.settings import read_experiment
         from jaxarc.cli.surrogate_run import evaluate_run
 
-        evaluate_run(*run, overrides or [], checkpoint or "last", precision or "float32")
+        experiment = read_experiment(overrides or [], folder.config)
+        if not isinstance(experiment, SurrogateExperiment):
+            raise typer.BadParameter(
+                f"{dataset} is the run of an agent; write jaxarc evaluate DATASET --agent {dataset}",
+                param_hint="DATASET",
+            )
+        _refuse(ctx, _NOT_OF_SURROGATES, "does not go with the run folder of a surrogate; leave it out")
+        evaluate_run(folder, experiment, overrides or [], checkpoint or "last", precision or "float32")
         return
-    if overrides:
-        raise typer.BadParameter("are for the run folder of a surrogate; leave them out", param_hint="OVERRIDES")
+    is_solving = agent is not None and (agent == SEARCH or is_solver(agent))
+    _refuse(ctx, ("overrides",), "are for the run folder of a surrogate; leave them out")
     if (agent is None) == (score is None):
         raise typer.BadParameter("give an agent to play, or a submission file to score", param_hint="--agent, --score")
     if agent is None or not Path(agent).is_dir():
-        _require_unused({"--precision": precision}, "is for a run folder; leave it out")
-    tasks = load_tasks(dataset)
-    limits = {"seconds": seconds, "max_cost": max_cost, "megabytes": megabytes}
+        _refuse(ctx, ("precision",), "is for a run folder; leave it out")
     if agent != SEARCH:
-        given = {"--processes": processes, "--minutes": minutes, "--seconds": seconds}
-        given |= {"--max-cost": max_cost, "--megabytes": megabytes}
-        _require_unused(given, "is for --agent search; leave it out")
-    num_learned: int | None = 0
-    folder = output or Path("runs") / f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-evaluation"
-    benchmark = None
+        _refuse(ctx, _OF_SEARCH, "is for --agent search; leave it out")
+    if is_solving:
+        _refuse(ctx, _OF_EPISODES, "does not go with a solver, which returns grids and takes no actions; leave it out")
     if submission_format == "arc-prize":
-        _require_unused({"--answers-visible": answers_visible}, "gives no submission; leave it out")
+        _refuse(ctx, ("answers_visible",), "gives no submission; leave it out")
         if agent is None and output is None:
             raise typer.BadParameter("name the folder for the files of arc-prize", param_hint="--output")
-        benchmark = benchmark_files(folder, tasks, Path(agent or "submission").name)
-    if agent is None:
-        assert score is not None
-        folder = output  # what is scored may stay without files
-        result, summary = _score_file(score, attempts, tasks, output, benchmark)
-    elif agent == SEARCH or is_solver(agent):
-        given = {
-            "--votes": votes,
-            "--max-steps": max_steps,
-            "--format": selection_format,
-            "--canvas": canvas,
-            "--answers-visible": answers_visible,
-            "--checkpoint": checkpoint,
-            "--agent-seed": agent_seed,
-            "--expert": expert,
-        }
-        _require_unused(given, "does not go with a solver, which returns grids and takes no actions; leave it out")
-        if agent == SEARCH:
-            search = SearchConfig(answers=attempts, **{name: one for name, one in limits.items() if one is not None})
-            run = partial(search_tasks, tasks, attempts, search, processes, minutes, quiet)
-        else:
-            run = partial(_run_solver, agent, tasks, attempts, quiet)
-        result, summary = _evaluate_solver(run, agent, tasks, attempts, folder, dataset, benchmark)
+    tasks = load_tasks(dataset)
+    if output is None and agent is not None:  # what is scored may stay without files
+        output = Path("runs") / f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-evaluation"
+    name = Path(agent or "submission").name
+    files = EvaluationFiles(output, tasks, name if submission_format == "arc-prize" else None)
+
+    if score is not None:
+        scored = _score_file(score, attempts, tasks)
+    elif agent == SEARCH:
+        limits = {"seconds": seconds, "max_cost": max_cost, "megabytes": megabytes}
+        search = SearchConfig(answers=attempts, **{name: one for name, one in limits.items() if one is not None})
+        scored = _solved(*search_tasks(tasks, attempts, search, processes, minutes, quiet), tasks, attempts)
+    elif agent is not None and is_solving:
+        scored = _solved(_call_solver(agent, tasks, attempts, quiet), {}, tasks, attempts)
     else:
         config = EvaluationConfig(attempts=attempts, votes=votes, seed=seed, batch_size=batch_size)
-        override = RulesOverride(selection_format, canvas, max_steps, answers_visible)
-        request = AgentRequest(checkpoint or "best", agent_seed, precision or "float32")
-        player = load_player(agent, tasks, override, request)
-        _require_voter(player, votes)
-        num_learned = player.num_learned
-        tasks = _on_canvas(tasks, player.rules.grid_shape)
-        counts = {} if expert is None else read_action_counts(expert)
-        with products_in(request.precision):
-            result = _play(player, tasks, config, answers_visible, counts, quiet)
-        about = {
-            "dataset": dataset,
-            "agent": agent,
-            "answers_visible": answers_visible,
-            "precision": request.precision,
-            "test_pairs_learned": num_learned,
-            "efficiency": result.efficiency,
-            "evaluation": dataclasses.asdict(config),
-            "rules": dataclasses.asdict(player.rules),
-        }
-        # Grids of an agent that saw the answers must not be taken for a submission.
-        title = f"{Path(agent).name} on {dataset}"
-        summary = write_evaluation(
-            folder, result, tasks, about, title, has_submission=not answers_visible, benchmark=benchmark
+        request = PlayRequest(
+            selection_format=selection_format,
+            side=canvas,
+            max_steps=max_steps,
+            answers_visible=answers_visible,
+            checkpoint=checkpoint or "best",
+            seed=agent_seed,
+            precision=precision or "float32",
         )
-    console = Console(quiet=quiet)
+        scored = _play(load_player(str(agent), tasks, request), tasks, config, request, expert, quiet)
+
+    about = {"dataset": dataset, "submission": str(score)} if agent is None else {"dataset": dataset, "agent": agent}
+    # Grids of an agent that saw the answers must not be taken for a submission.
+    has_submission = agent is not None and not answers_visible
+    title = f"{score if agent is None else name} on {tasks.name if agent is None else dataset}"
+    summary = files.write(scored.result, {**about, **scored.about}, title, has_submission=has_submission)
     if as_json:
-        print_json({**summary, "folder": None if folder is None else str(folder)})
+        print_json({**summary, "folder": None if output is None else str(output)})
     else:
-        if answers_visible:
-            console.print("[bold]The answers were visible to the agent:[/] this is no score by the rules of ARC.")
-        if num_learned is None:
-            console.print("The training tasks of the agent are not here, so it may have learned from these test pairs.")
-        elif num_learned:
-            num_tests = sum(len(task.test) for task in tasks)
-            console.print(f"[bold]The agent learned from {num_learned:,} of the {num_tests:,} test pairs.[/]")
-        print_evaluation(console, result)
-        if folder is not None:
-            console.print(f"Files: {escape(str(folder))}", highlight=False, soft_wrap=True)
-    if len(result.rows) < len(tasks):
-        warn(f"stopped: {len(result.rows):,} of {len(tasks):,} tasks are done, and only these are counted")
+        console = Console(quiet=quiet)
+        for note in scored.notes:
+            console.print(note)
+        print_evaluation(console, scored.result)
+        if output is not None:
+            console.print(f"Files: {escape(str(output))}", highlight=False, soft_wrap=True)
+    if len(scored.result.rows) < len(tasks):
+        warn(f"stopped: {len(scored.result.rows):,} of {len(tasks):,} tasks are done, and only these are counted")
         raise typer.Exit(130)
 
 
-def _surrogate_run(path: str, overrides: list[str]) -> tuple[RunFolder, SurrogateExperiment] | None:
-    """Return the run of a surrogate in a folder; None for anything else, such as a folder of tasks.
-
-    Raises:
-        ConfigValidationError: the folder holds a run whose config cannot be read, or an override does not fit.
-        typer.BadParameter: the folder holds the run of an agent.
-    """
-    folder = RunFolder(Path(path))
-    if not folder.config.is_file():
-        return None
-    from jaxarc.cli.settings import read_any_experiment
-
-    experiment = read_any_experiment(overrides, folder.config)
-    if isinstance(experiment, SurrogateExperiment):
-        return folder, experiment
-    raise typer.BadParameter(
-        f"{path} is the run of an agent; write jaxarc evaluate DATASET --agent {path}", param_hint="DATASET"
-    )
+def _refuse(ctx: typer.Context, names: tuple[str, ...], why: str) -> None:
+    """Refuse options that were given, but mean nothing here."""
+    for param in ctx.command.params:
+        if param.name in names and ctx.get_parameter_source(param.name).name == "COMMANDLINE":
+            raise typer.BadParameter(
+                why, param_hint=param.opts[0] if param.opts[0].startswith("-") else param.name.upper()
+            )
 
 
-def _score_file(
-    file: Path, attempts: int, tasks: TaskSet, output: Path | None, benchmark: BenchmarkFiles | None
-) -> tuple[Evaluation, dict[str, Any]]:
+def _score_file(file: Path, attempts: int, tasks: TaskSet) -> _Scored:
     submission = read_submission(file, attempts)
     score = score_submission(submission, tasks)
     result = Evaluation(submission, score, rows_of_submission(submission, tasks))
-    about = {"dataset": tasks.name, "submission": str(file), "attempts": attempts, "solved": score.solved}
-    if output is None:
-        return result, {**about, "score": score.as_dict()}
-    title = f"{file} on {tasks.name}"
-    return result, write_evaluation(output, result, tasks, about, title, has_submission=False, benchmark=benchmark)
+    return _Scored(result, {"dataset": tasks.name, "attempts": attempts, "solved": score.solved})
 
 
-def _evaluate_solver(
-    run: Callable[[], tuple[list[SolvedTask], dict[str, Any]]],
-    name: str,
-    tasks: TaskSet,
-    attempts: int,
-    folder: Path,
-    dataset: str,
-    benchmark: BenchmarkFiles | None,
-) -> tuple[Evaluation, dict[str, Any]]:
-    done, says = run()
-    result = evaluation_of(done, tasks.name, attempts)
-    counts = {"tasks_done": len(done), "tasks": len(tasks)}
-    about = {"dataset": dataset, "agent": name, "attempts": attempts, **counts, **says}
-    title = f"{name} on {dataset}"
-    return result, write_evaluation(folder, result, tasks, about, title, has_submission=True, benchmark=benchmark)
-
-
-def _run_solver(name: str, tasks: TaskSet, attempts: int, quiet: bool) -> tuple[list[SolvedTask], dict[str, Any]]:
+def _call_solver(name: str, tasks: TaskSet, attempts: int, quiet: bool) -> list[SolvedTask]:
     """Call a solver for every task; Ctrl-C keeps the tasks that are done."""
     solve = load_solver(name)
-    done = []
+    done: list[SolvedTask] = []
     # What the solver prints goes to stderr: stdout is for the result.
     bar = progress_bar("tasks", total=len(tasks), is_shown=not quiet)
     with bar as show, contextlib.redirect_stdout(sys.stderr):
@@ -333,40 +285,51 @@ def _run_solver(name: str, tasks: TaskSet, attempts: int, quiet: bool) -> tuple[
         except KeyboardInterrupt:
             if not done:
                 raise
-    return done, {}
+    return done
+
+
+def _solved(done: list[SolvedTask], says: dict[str, Any], tasks: TaskSet, attempts: int) -> _Scored:
+    about = {"attempts": attempts, "tasks_done": len(done), "tasks": len(tasks), **says}
+    return _Scored(evaluation_of(done, tasks.name, attempts), about)
 
 
 def _play(
-    player: Player,
-    tasks: TaskSet,
-    config: EvaluationConfig,
-    answers_visible: bool,
-    counts: ActionCounts,
-    quiet: bool,
-) -> Evaluation:
-    with progress_bar("episodes", waiting="compiling", is_shown=not quiet) as show:
-        return run_evaluation(
-            player.agent,
-            tasks,
-            player.rules,
-            config,
-            answers_visible=answers_visible,
-            action_counts=counts,
-            on_progress=show,
-        )
-
-
-def _require_unused(options: dict[str, Any], why: str) -> None:
-    for option, value in options.items():
-        if value not in (None, False, 0):
-            raise typer.BadParameter(why, param_hint=option)
-
-
-def _require_voter(player: Player, votes: int) -> None:
-    if votes and isinstance(player.agent, RecordedAgent):
+    player: Player, tasks: TaskSet, config: EvaluationConfig, request: PlayRequest, expert: Path | None, quiet: bool
+) -> _Scored:
+    if config.votes and isinstance(player.agent, RecordedAgent):
         raise typer.BadParameter(
             "recorded actions fit tasks as they are, not augmented; leave it out", param_hint="--votes"
         )
+    with (
+        products_in(request.precision),
+        progress_bar("episodes", waiting="compiling", is_shown=not quiet) as show,
+    ):
+        result = play_tasks(
+            player.agent,
+            _on_canvas(tasks, player.rules.grid_shape),
+            player.rules,
+            config,
+            answers_visible=request.answers_visible,
+            action_counts={} if expert is None else read_action_counts(expert),
+            on_progress=show,
+        )
+    about = {
+        "answers_visible": request.answers_visible,
+        "precision": request.precision,
+        "test_pairs_learned": player.num_learned,
+        "efficiency": result.efficiency,
+        "evaluation": dataclasses.asdict(config),
+        "rules": dataclasses.asdict(player.rules),
+    }
+    notes = []
+    if request.answers_visible:
+        notes.append("[bold]The answers were visible to the agent:[/] this is no score by the rules of ARC.")
+    if player.num_learned is None:
+        notes.append("The training tasks of the agent are not here, so it may have learned from these test pairs.")
+    elif player.num_learned:
+        num_tests = sum(len(task.test) for task in tasks)
+        notes.append(f"[bold]The agent learned from {player.num_learned:,} of the {num_tests:,} test pairs.[/]")
+    return _Scored(result, about, tuple(notes))
 
 
 def _on_canvas(tasks: TaskSet, grid_shape: tuple[int, int]) -> TaskSet:

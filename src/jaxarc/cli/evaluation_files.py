@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -17,78 +17,73 @@ from jaxarc.evaluation import Evaluation, Score, TaskRow, best_first, write_subm
 from jaxarc.evaluation.submission import SUBMISSION_DIGEST, require_file_names, write_benchmark_files
 from jaxarc.files import write_whole
 
-BENCHMARK_FOLDER: Final = "arc-prize"  # below the folder of an evaluation: the scorer takes every file in it for a task
+ARC_PRIZE_FOLDER: Final = "arc-prize"  # below the folder of an evaluation: the scorer takes every file in it for a task
 _SHOWN_TASKS: Final = 5  # of the best and of the worst each, and of those with an error
 
 
-class BenchmarkFiles(NamedTuple):
-    """Where the files of arc-agi-benchmarking go, and what they say of the agent."""
-
-    folder: Path
-    model: str
-    began: datetime.datetime
-
-
-def benchmark_files(folder: Path, tasks: TaskSet, model: str) -> BenchmarkFiles:
-    """Return where the files go in the folder of an evaluation.
-
-    Raises:
-        SubmissionError: an id cannot name a file, by which the scorer finds the task.
-        FileExistsError: it holds files of other tasks, which the scorer would count too.
-    """
-    require_file_names(tasks.task_ids)
-    inner = folder / BENCHMARK_FOLDER
-    others = sorted(file.name for file in inner.glob("*.json") if file.stem not in tasks)
-    if others:
-        raise FileExistsError(
-            f"{inner} holds {len(others)} files that are of no task of {tasks.name}, such as {others[0]}; name another "
-            "--output"
-        )
-    return BenchmarkFiles(inner, model, datetime.datetime.now(datetime.UTC))
-
-
-def write_evaluation(
-    folder: Path,
-    result: Evaluation,
-    tasks: TaskSet,
-    about: dict[str, Any],
-    title: str,
-    *,
-    has_submission: bool,
-    benchmark: BenchmarkFiles | None = None,
-) -> dict[str, Any]:
-    """Write all files of an evaluation, and return its summary.
+class EvaluationFiles:
+    """The files of an evaluation, which begins now.
 
     Args:
-        folder: is made if it is not there.
-        result: what to write.
-        tasks: all of them, or more.
-        about: what the result depends on, the beginning of the summary.
-        title: of the pictures; the score is added.
-        has_submission: False writes no submission file, as for grids of an agent that saw the answers.
-        benchmark: also write the submission as arc-agi-benchmarking reads it.
-    """
-    from jaxarc.render.attempts import AttemptedTask, draw_overview, write_attempts_page
+        folder: is made if it is not there; None writes nothing.
+        tasks: all of them.
+        arc_prize_name: of the agent, in files of the submission as arc-agi-benchmarking reads them; None writes none.
 
-    if has_submission:
-        (num_attempts,) = {len(attempts) for inputs in result.submission.values() for attempts in inputs}
-        file = write_submission(folder / "submission.json", result.submission, num_attempts)
-        about = {**about, SUBMISSION_DIGEST: hashlib.sha256(file.read_bytes()).hexdigest()}
-    if benchmark is not None:
-        times = benchmark.began, datetime.datetime.now(datetime.UTC)
-        write_benchmark_files(benchmark.folder, result.submission, benchmark.model, tasks.name, times)
-    write_task_rows(folder / "tasks.jsonl", result.rows)
-    attempted = []
-    for row in best_first(result.rows):
-        task = tasks.raw_task(row.task_id)
-        attempts = result.submission[row.task_id]
-        attempted.append(AttemptedTask(row.task_id, task.train, task.test, attempts, row.error or ""))
-    heading = f"{title}: {_in_words(result.score)}"
-    draw_overview(attempted, folder / "solve_map.png", heading)
-    write_attempts_page(attempted, folder / "attempts.html", heading)
-    summary = {**about, "score": result.score.as_dict() if result.score else None}
-    write_whole(folder / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
-    return summary
+    Raises:
+        SubmissionError: an id cannot name such a file, by which the scorer finds the task.
+        FileExistsError: the folder holds files of other tasks, which the scorer would count too.
+    """
+
+    def __init__(self, folder: Path | None, tasks: TaskSet, arc_prize_name: str | None = None):
+        self._folder = folder
+        self._tasks = tasks
+        self._arc_prize_name = arc_prize_name
+        self._began = datetime.datetime.now(datetime.UTC)
+        if folder is None or arc_prize_name is None:
+            return
+        require_file_names(tasks.task_ids)
+        others = sorted(file.name for file in (folder / ARC_PRIZE_FOLDER).glob("*.json") if file.stem not in tasks)
+        if others:
+            raise FileExistsError(
+                f"{folder / ARC_PRIZE_FOLDER} holds {len(others)} files that are of no task of {tasks.name}, such as "
+                f"{others[0]}; name another --output"
+            )
+
+    def write(self, result: Evaluation, about: dict[str, Any], title: str, *, has_submission: bool) -> dict[str, Any]:
+        """Write all files, and return the summary.
+
+        Args:
+            result: what to write.
+            about: what the result depends on, the beginning of the summary.
+            title: of the pictures; the score is added.
+            has_submission: False writes no submission file, as for grids of an agent that saw the answers.
+        """
+        score = {"score": result.score.as_dict() if result.score else None}
+        folder, tasks = self._folder, self._tasks
+        if folder is None:
+            return {**about, **score}
+        from jaxarc.render.attempts import AttemptedTask, draw_overview, write_attempts_page
+
+        if has_submission:
+            (num_attempts,) = {len(attempts) for inputs in result.submission.values() for attempts in inputs}
+            file = write_submission(folder / "submission.json", result.submission, num_attempts)
+            about = {**about, SUBMISSION_DIGEST: hashlib.sha256(file.read_bytes()).hexdigest()}
+        if self._arc_prize_name is not None:
+            times = self._began, datetime.datetime.now(datetime.UTC)
+            inner = folder / ARC_PRIZE_FOLDER
+            write_benchmark_files(inner, result.submission, self._arc_prize_name, tasks.name, times)
+        write_task_rows(folder / "tasks.jsonl", result.rows)
+        attempted = []
+        for row in best_first(result.rows):
+            task = tasks.raw_task(row.task_id)
+            attempts = result.submission[row.task_id]
+            attempted.append(AttemptedTask(row.task_id, task.train, task.test, attempts, row.error or ""))
+        heading = f"{title}: {_in_words(result.score)}"
+        draw_overview(attempted, folder / "solve_map.png", heading)
+        write_attempts_page(attempted, folder / "attempts.html", heading)
+        summary = {**about, **score}
+        write_whole(folder / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
+        return summary
 
 
 def print_evaluation(console: Console, result: Evaluation) -> None:

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
-from jaxarc.cli.processes import signals_interrupt
+from jaxarc.cli.signals import signals_interrupt
 from jaxarc.cli.trace_options import FormatOption, action_format_of, pair_id_of
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_search import FoundTask, find_task

@@ -17,7 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from jaxarc import __version__
 from jaxarc.cli.console import message_of, print_error, warn, warnings_in_one_line
-from jaxarc.cli.processes import leave, left_at_once, signals_end_the_command
+from jaxarc.cli.signals import signals_end_the_command
 from jaxarc.errors import JaxarcError
 from jaxarc.extras import how_to_install
 from jaxarc.files import COMPILED_BYTES, compiled_folder, user_path
@@ -180,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     :mod:`jaxarc.errors`.
     """
     _fit_the_terminal()
-    with signals_end_the_command(), left_at_once(), warnings_in_one_line():
+    with signals_end_the_command(), warnings_in_one_line():
         try:
             words = [_at_home(word) for word in (sys.argv[1:] if arguments is None else arguments)]
             code = app(args=words, prog_name="jaxarc", standalone_mode=False)
@@ -188,19 +188,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
             message = _usage_message(error)
             if message:  # a command that was called without arguments has printed its help
                 print_error(message)
-            leave(error.exit_code)
+            sys.exit(error.exit_code)
         except JaxarcError as error:
             print_error(error)
-            leave(error.exit_code)
+            sys.exit(error.exit_code)
         except ModuleNotFoundError as error:
             hint = how_to_install(error.name)
             if hint is None:
                 raise
             print_error(hint)
-            leave(1)
+            sys.exit(1)
         except OSError as error:
             print_error(error)
-            leave(2 if isinstance(error, FileNotFoundError) else 1)
+            sys.exit(2 if isinstance(error, FileNotFoundError) else 1)
         except KeyboardInterrupt:
             code = 130
         except (RuntimeError, AssertionError):
@@ -208,8 +208,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 raise
             wanted = os.environ.get("JAX_PLATFORMS") or os.environ.get("JAX_PLATFORM_NAME", "")
             print_error(f"JAX finds no device of the platform {wanted!r} here; write JAX_PLATFORMS=cpu, or unset it")
-            leave(1)
-        leave(code if isinstance(code, int) else 0)
+            sys.exit(1)
+        sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fit_the_terminal() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from jaxarc.agents import EditAgent, Experiment
+from jaxarc.agents import EditAgent
 from jaxarc.agents.saved_agent import load_policy, saved_experiment
 from jaxarc.config import JaxArcConfig
 from jaxarc.config.training import Precision
@@ -32,26 +32,19 @@ from jaxarc.runs.state import WhichCheckpoint
 SEARCH: Final = "search"  # the agent that is a program search and plays no episode
 DEFAULT_FORMAT: Final = "bbox"
 DEFAULT_SIDE: Final = 30
-_PAINTING: Final = {"grid_format": "planes", "include_step_count": True}  # observations of agents that paint
 
 
 @dataclass(frozen=True)
-class RulesOverride:
-    """Rules from the command line; None leaves a rule to the agent."""
+class PlayRequest:
+    """The rules that an agent plays by, as far as they are not its own, and which agent of a run folder it is."""
 
-    selection_format: str | None
-    side: int | None  # rows and columns of the canvas
-    max_steps: int | None
-    answers_visible: bool
-
-
-@dataclass(frozen=True)
-class AgentRequest:
-    """The agent of a run folder to load, by checkpoint and seed, and the precision of its network."""
-
+    selection_format: str | None = None
+    side: int | None = None  # rows and columns of the canvas
+    max_steps: int | None = None
+    answers_visible: bool = False
     checkpoint: WhichCheckpoint = "best"
-    seed: int | None = None  # None: the run's first
-    precision: Precision = "float32"
+    seed: int | None = None  # of the agent; None: the run's first
+    precision: Precision = "float32"  # of its network
 
 
 @dataclass(frozen=True)
@@ -63,7 +56,7 @@ class Player:
     num_learned: int | None = 0  # test pairs that the agent learned from; None: its training data are not here
 
 
-def load_player(name: str, tasks: TaskSet, override: RulesOverride, of_run: AgentRequest) -> Player:
+def load_player(name: str, tasks: TaskSet, request: PlayRequest) -> Player:
     """Return the agent that a name means: one of :data:`PLAIN_AGENTS`, a run folder, or a file of recorded actions.
 
     Raises:
@@ -71,12 +64,15 @@ def load_player(name: str, tasks: TaskSet, override: RulesOverride, of_run: Agen
         CheckpointError, TraceFileError, RecordingError, InvalidActionError: its file cannot be used.
     """
     if name in PLAIN_AGENTS:
-        return PLAIN_AGENTS[name](override)
+        return PLAIN_AGENTS[name](request)
     path = Path(name)
     if path.is_dir():
-        return _trained_player(RunFolder(path), tasks, override, of_run)
+        return _trained_player(RunFolder(path), tasks, request)
     if path.is_file():
-        return _recorded_player(path, tasks, override)
+        recordings = read_recordings(path)
+        longest = max((len(actions) for actions in recordings.values()), default=0)
+        rules = _plain_rules(request, max_episode_steps=longest + 1)
+        return Player(RecordedAgent.create(recordings, tasks, rules), rules)
     raise AgentMismatchError(
         f"--agent {name!r} is none of {', '.join((SEARCH, *PLAIN_AGENTS))}, nor a folder of jaxarc train, nor a file "
         "of recorded actions, nor module:function; correct the name or the path"
@@ -109,30 +105,31 @@ def load_solver(name: str) -> Solver:
     ) from caught.error
 
 
-def _random_player(override: RulesOverride) -> Player:
-    rules = _plain_rules(override)
+def _random_player(request: PlayRequest) -> Player:
+    rules = _plain_rules(request)
     return Player(RandomPolicy(action_space(rules)), rules)
 
 
-def _submitting_player(override: RulesOverride) -> Player:
-    rules = _plain_rules(override)
+def _submitting_player(request: PlayRequest) -> Player:
+    rules = _plain_rules(request)
     return Player(SubmitPolicy.for_config(rules), rules)
 
 
-def _painting_player(override: RulesOverride) -> Player:
-    if override.selection_format not in (None, DEFAULT_FORMAT):
+def _painting_player(request: PlayRequest) -> Player:
+    if request.selection_format not in (None, DEFAULT_FORMAT):
         raise AgentMismatchError(
-            f"the painter fills boxes, but --format says {override.selection_format}: leave --format out"
+            f"the painter fills boxes, but --format says {request.selection_format}: leave --format out"
         )
-    if not override.answers_visible:
+    if not request.answers_visible:
         raise AgentMismatchError(
             "the painter looks at the answers, which test mode hides: add --answers-visible to measure how few actions "
             "they take, which is no score by the rules of ARC"
         )
-    return Player(GreedyPainter(), _plain_rules(override, reveal_target=True, **_PAINTING))
+    rules = _plain_rules(request, reveal_target=True, grid_format="planes", include_step_count=True)
+    return Player(GreedyPainter(), rules)
 
 
-PLAIN_AGENTS: Final[Mapping[str, Callable[[RulesOverride], Player]]] = {
+PLAIN_AGENTS: Final[Mapping[str, Callable[[PlayRequest], Player]]] = {
     "random": _random_player,
     "submit": _submitting_player,
     "painter": _painting_player,
@@ -140,12 +137,12 @@ PLAIN_AGENTS: Final[Mapping[str, Callable[[RulesOverride], Player]]] = {
 """Agents that need no file: name -> function that makes one."""
 
 
-def _plain_rules(override: RulesOverride, **fields: Any) -> JaxArcConfig:
-    side = override.side or DEFAULT_SIDE
-    if override.max_steps is not None:
-        fields["max_episode_steps"] = override.max_steps
+def _plain_rules(request: PlayRequest, **fields: Any) -> JaxArcConfig:
+    side = request.side or DEFAULT_SIDE
+    if request.max_steps is not None:
+        fields["max_episode_steps"] = request.max_steps
     return JaxArcConfig().with_fields(
-        selection_format=override.selection_format or DEFAULT_FORMAT,
+        selection_format=request.selection_format or DEFAULT_FORMAT,
         max_grid_height=side,
         max_grid_width=side,
         invalid_action_policy="noop",
@@ -153,55 +150,30 @@ def _plain_rules(override: RulesOverride, **fields: Any) -> JaxArcConfig:
     )
 
 
-def _recorded_player(path: Path, tasks: TaskSet, override: RulesOverride) -> Player:
-    """Time is long enough for the longest recording, unless the command line says otherwise."""
-    recordings = read_recordings(path)
-    longest = max((len(actions) for actions in recordings.values()), default=0)
-    rules = _plain_rules(override, max_episode_steps=longest + 1)
-    return Player(RecordedAgent.create(recordings, tasks, rules), rules)
-
-
-def _trained_player(folder: RunFolder, tasks: TaskSet, override: RulesOverride, of_run: AgentRequest) -> Player:
+def _trained_player(folder: RunFolder, tasks: TaskSet, request: PlayRequest) -> Player:
     """The agent plays by the rules that it learned by, on another canvas or with more time if that is requested."""
-    experiment = saved_experiment(folder, of_run.checkpoint)
+    experiment = saved_experiment(folder, request.checkpoint)
     rules = experiment.environment
-    _require_same_rules(folder, rules, override)
-    if override.side is not None:
-        rules = rules.with_fields(max_grid_height=override.side, max_grid_width=override.side)
-    if override.max_steps is not None:
-        rules = rules.with_fields(max_episode_steps=override.max_steps)
-    return Player(load_trained_agent(folder, of_run, rules), rules, _count_learned(experiment, tasks))
-
-
-def _count_learned(experiment: Experiment, tasks: TaskSet) -> int | None:
-    try:
-        seen = pairs_seen_by(experiment.task, experiment.environment.augmentation)
-    except (UnknownDatasetError, NotInstalledError):
-        return None
-    return sum(pair in seen for task in tasks for pair in task.test)
-
-
-def load_trained_agent(folder: RunFolder, request: AgentRequest, rules: JaxArcConfig | None = None) -> Agent:
-    """Load an agent from a run folder, with the answer shown or predicted as it was trained.
-
-    Raises:
-        CheckpointError: there is no such agent in the folder.
-    """
-    return EditAgent(*load_policy(folder, request.checkpoint, request.seed, rules, request.precision))
-
-
-def _require_same_rules(folder: RunFolder, rules: JaxArcConfig, override: RulesOverride) -> None:
-    """Refuse what the agent of a run was not trained for, naming everything that differs."""
     differs = []
-    if override.selection_format not in (None, rules.action.selection_format):
+    if request.selection_format not in (None, rules.action.selection_format):
         differs.append(
-            f"it was trained with {rules.action.selection_format}, but --format says {override.selection_format}: "
+            f"it was trained with {rules.action.selection_format}, but --format says {request.selection_format}: "
             "leave --format out"
         )
-    if rules.observation.reveal_target and not override.answers_visible:
+    if rules.observation.reveal_target and not request.answers_visible:
         differs.append(
             "it looks at the answer, target_grid (observation.reveal_target=True), which test mode hides: train one "
             "without, or add --answers-visible to measure how well it edits, which is no score by the rules of ARC"
         )
     if differs:
         raise AgentMismatchError(f"the agent of {folder.path} does not fit this evaluation: {'; '.join(differs)}")
+    if request.side is not None:
+        rules = rules.with_fields(max_grid_height=request.side, max_grid_width=request.side)
+    if request.max_steps is not None:
+        rules = rules.with_fields(max_episode_steps=request.max_steps)
+    agent = EditAgent(*load_policy(folder, request.checkpoint, request.seed, rules, request.precision))
+    try:
+        seen = pairs_seen_by(experiment.task, experiment.environment.augmentation)
+    except (UnknownDatasetError, NotInstalledError):
+        return Player(agent, rules, None)
+    return Player(agent, rules, sum(pair in seen for task in tasks for pair in task.test))

@@ -15,7 +15,7 @@ from rich.panel import Panel
 
 from jaxarc.cli.console import JsonOption, escape, percent, print_json, progress_bar
 from jaxarc.cli.picture_files import RENDERERS, bytes_of, require_kind
-from jaxarc.cli.processes import signals_interrupt
+from jaxarc.cli.signals import signals_interrupt
 from jaxarc.cli.tasks import find_task
 from jaxarc.config import SearchConfig
 from jaxarc.datasets import TaskSet

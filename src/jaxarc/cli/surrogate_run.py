@@ -1,24 +1,22 @@
-"""A surrogate run on a terminal: training, and the evaluation of a run folder."""
+"""A run of a surrogate on a terminal: what it says before, while and after it learns, and where it is evaluated."""
 
 import dataclasses
-import functools
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from contextlib import contextmanager
+from typing import Any, ClassVar, Final
 
 import jax
 from rich.console import Console
 from rich.table import Table
 
 from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint
-from jaxarc.cli.console import LiveLine, escape, number_table, percent, range_share
-from jaxarc.cli.training_run import left_out, train_in_folder
-from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
+from jaxarc.cli.agent_run import left_out
+from jaxarc.cli.console import escape, number_table, percent, range_share
+from jaxarc.cli.settings import refused
 from jaxarc.config.training import Precision
 from jaxarc.nn.precision import DTYPES, cast_floats, products_in
 from jaxarc.parallel import use_host_cores
 from jaxarc.runs import RunFolder
-from jaxarc.runs.writers import check_extras
 from jaxarc.surrogate import (
     SurrogateExperiment,
     SurrogateReport,
@@ -38,7 +36,6 @@ from jaxarc.surrogate.evaluate import (
 from jaxarc.surrogate.lookahead import LookaheadTask
 from jaxarc.surrogate.mesh import MeshPlacement
 from jaxarc.surrogate.task import SurrogateTask
-from jaxarc.tasks import TaskFormatError
 
 _EXPERTS: Final = {
     "parent_sets": "the exact posterior over parent sets of linear structural models",
@@ -50,128 +47,111 @@ _LEARNED: Final = {
     "graphs": "how likely each edge is",
     "lookahead": "what the expert thinks of candidates",
 }
+_PANELS: Final = (  # of the learning curves: label, name of a line and its field, whether it is a share
+    ("nats", {"loss, learned from": "total_loss", "KL to the expert, held out": "kl"}, False),
+    ("agreement, held out", {"first choice": "top1_agreement", "first five": "top5_agreement"}, True),
+    ("edges, held out", {"AUROC": "auroc", "right at 0.5": "edge_accuracy"}, True),
+)
 
 
-def learn_surrogate(
-    experiment: SurrogateExperiment, console: Console, resume: RunFolder | None = None
-) -> SurrogateResult:
-    """Train in a new run folder, or go on in an old one, and print its course.
-
-    Raises:
-        ConfigValidationError: no task is left, or a library that the logging needs is missing.
-        TaskFormatError, UnknownDatasetError, TrainingDivergedError, LogWriterError, OSError: see the functions called.
-    """
-    start = time.perf_counter()
-    check_extras(experiment.logging)
-    _make_devices(experiment.surrogate_mesh)
+@contextmanager
+def surrogate_session(experiment: SurrogateExperiment) -> Iterator[None]:
+    """Make as many devices as the mesh has: on a CPU one for each core that is asked for."""
+    mesh = experiment.surrogate_mesh
+    if mesh.num_devices != 1:
+        with refused("surrogate_mesh: ", (RuntimeError, ValueError)):
+            use_host_cores(mesh.num_devices)
+            MeshPlacement.from_config(mesh)
     if not experiment.surrogate.compilation_cache:
         jax.config.update("jax_enable_compilation_cache", False)
-    task = load_surrogate_task(experiment)
-    announce = lambda folder: console.print(_announcement(experiment, task, folder), highlight=False, soft_wrap=True)
-    progress = lambda: SurrogateProgress(console, experiment.num_updates)
-    train = functools.partial(train_surrogate, experiment, task)
-    folder, outcome = train_in_folder(experiment, resume, announce, progress, train)
-    evaluation = evaluate_model(task, outcome.state.model, outcome.reports[-1].update)
-    write_evaluation(folder, evaluation)
-    _draw(outcome.reports, folder, _title(experiment))
-    show_evaluation(evaluation, folder, console)
-    console.print(_closing(outcome, folder, time.perf_counter() - start), highlight=False, soft_wrap=True)
-    return outcome
-
-
-def _make_devices(mesh: SurrogateMeshConfig) -> None:
-    """Make as many devices as the mesh has: on a CPU one for each core that is asked for."""
-    if mesh.num_devices == 1:
-        return
-    try:
-        use_host_cores(mesh.num_devices)
-        MeshPlacement.from_config(mesh)
-    except (RuntimeError, ValueError) as error:
-        raise ConfigValidationError(f"jaxarc train: surrogate_mesh: {error}") from error
+    yield
 
 
 def load_surrogate_task(experiment: SurrogateExperiment) -> SurrogateTask:
-    """Make what a surrogate learns from and is measured on.
-
-    Raises:
-        ConfigValidationError: no task is left, or the rules do not fit the expert.
-        TaskFormatError, UnknownDatasetError: see :func:`make_task`.
-    """
-    try:
+    """Make what a surrogate learns from and is measured on."""
+    with refused():  # no task is small enough, or the rules do not fit the expert
         return make_task(experiment)
-    except TaskFormatError:
-        raise
-    except ValueError as error:  # no task is small enough, or the rules do not fit the expert
-        raise ConfigValidationError(f"jaxarc train: {error}") from error
 
 
-def _announcement(experiment: SurrogateExperiment, surrogate_task: SurrogateTask, folder: RunFolder) -> str:
-    problem = experiment.surrogate.problem
-    task = experiment.task
-    lines = [f"Learning from {_EXPERTS[problem]}: {_LEARNED[problem]}."]
-    if isinstance(surrogate_task, LookaheadTask):
-        lines.append(
-            f"Pairs of {escape(task.train_dataset)}, sides up to {task.max_side}; measured on those of "
-            f"{escape(task.evaluation_dataset)}. [bold]The answer is visible.[/]"
-        )
-        lines[-1] += left_out(surrogate_task.num_left_out)
-    return "\n".join([*lines, f"Run folder: {escape(str(folder.path))}"])
+class SurrogateRun:
+    """Trains a surrogate, and puts the course of the training into words, tables and a picture."""
 
+    unit: ClassVar[str] = "step"
 
-def _closing(outcome: SurrogateResult, folder: RunFolder, seconds: float) -> str:
-    last = outcome.reports[-1]
-    files = [path.name for path in sorted(folder.path.iterdir()) if not path.name.startswith(".")]
-    ending = "Stopped early, and kept what was learned, after" if outcome.interrupted else "Done in"
-    return "\n".join(
-        [
-            f"{ending} {seconds:.0f} s: {outcome.compile_seconds:.0f} s compiling, {last.seconds:.0f} s learning from "
-            f"{last.examples:,} examples in {last.update:,} steps.",
-            f"{escape(str(folder.path))}: {', '.join(files)}",
-        ]
-    )
+    def __init__(self, experiment: SurrogateExperiment):
+        self.experiment = experiment
+        self.task = load_surrogate_task(experiment)
 
+    def announcement(self) -> list[str]:
+        """Say what is learned from, and what is measured."""
+        problem, task = self.experiment.surrogate.problem, self.experiment.task
+        lines = [f"Learning from {_EXPERTS[problem]}: {_LEARNED[problem]}."]
+        if isinstance(self.task, LookaheadTask):
+            lines.append(
+                f"Pairs of {escape(task.train_dataset)}, sides up to {task.max_side}; measured on those of "
+                f"{escape(task.evaluation_dataset)}. [bold]The answer is visible.[/]{left_out(self.task.num_left_out)}"
+            )
+        return lines
 
-def _title(experiment: SurrogateExperiment) -> str:
-    return f"A surrogate of {_EXPERTS[experiment.surrogate.problem]}, seed {experiment.surrogate.seed}"
+    def train(self, console: Console, *arguments: Any, **options: Any) -> SurrogateResult:
+        """Train as :func:`jaxarc.surrogate.train_surrogate` does."""
+        return train_surrogate(self.experiment, self.task, *arguments, **options)
 
+    def live_parts(self, reports: Sequence[SurrogateReport]) -> list[str]:
+        """Return what the live line says of the newest report."""
+        (report,) = reports
+        parts = []
+        if report.examples_per_second is not None:
+            parts.append(f"{report.examples_per_second:,.0f} examples/s")
+        if report.total_loss is not None:
+            parts.append(f"loss {report.total_loss:.3f}")
+        return parts
 
-def _draw(reports: Sequence[SurrogateReport], folder: RunFolder, title: str) -> None:
-    # Matplotlib takes half a second to import; a mistyped command must not wait for it.
-    from jaxarc.render.figures import Panel, draw_panels
+    def measured(self, reports: Sequence[SurrogateReport]) -> str:
+        """Return what was measured; nothing if nothing was."""
+        return "" if reports[0].score is None else f"held out: {', '.join(measured_parts(reports[0]))}"
 
-    wanted = (
-        ("nats", {"loss, learned from": "total_loss", "KL to the expert, held out": "kl"}, False),
-        (
-            "agreement, held out",
-            {"first choice": "top1_agreement", "first five": "top5_agreement"},
-            True,
-        ),
-        ("edges, held out", {"AUROC": "auroc", "right at 0.5": "edge_accuracy"}, True),
-    )
-    rows = [dataclasses.asdict(report) for report in reports]
-    panels = []
-    for label, fields, is_share in wanted:
-        lines = {
-            name: [(row["update"], row[field]) for row in rows if row[field] is not None]
-            for name, field in fields.items()
-        }
-        if any(lines.values()):
-            panels.append(Panel(label, {name: points for name, points in lines.items() if points}, is_share))
-    draw_panels(panels, folder.learning_curve, title)
+    def show(self, outcome: SurrogateResult, folder: RunFolder, console: Console) -> None:
+        """Evaluate the surrogate, write down and print what was measured."""
+        evaluation = evaluate_model(self.task, outcome.state.model, outcome.reports[-1].update)
+        write_evaluation(folder, evaluation)
+        show_evaluation(evaluation, folder, console)
+
+    def draw(self, outcome: SurrogateResult, folder: RunFolder) -> None:
+        """Draw the learning curves into the run folder."""
+        # Matplotlib takes half a second to import; a mistyped command must not wait for it.
+        from jaxarc.render.figures import Panel, draw_panels
+
+        rows = [dataclasses.asdict(report) for report in outcome.reports]
+        panels = []
+        for label, fields, is_share in _PANELS:
+            lines = {
+                name: [(row["update"], row[field]) for row in rows if row[field] is not None]
+                for name, field in fields.items()
+            }
+            if any(lines.values()):
+                panels.append(Panel(label, {name: points for name, points in lines.items() if points}, is_share))
+        surrogate = self.experiment.surrogate
+        title = f"A surrogate of {_EXPERTS[surrogate.problem]}, seed {surrogate.seed}"
+        draw_panels(panels, folder.learning_curve, title)
+
+    def learned(self, last: SurrogateReport) -> str:
+        """Say how much was learned from."""
+        return f"learning from {last.examples:,} examples"
+
+    def advice(self, folder: RunFolder) -> list[str]:
+        """Name what to look at next."""
+        return []
 
 
 def show_evaluation(evaluation: SurrogateEvaluation, folder: RunFolder, console: Console) -> None:
     """Print what was measured, and draw the calibration into the run folder."""
-    if evaluation.agreement is not None:
-        console.print(_agreement(evaluation.agreement))
-        console.print(_calibration(evaluation.agreement.calibration, "candidates", "by the expert"))
-        error = evaluation.agreement.calibration_error
-        _draw_calibration(evaluation.agreement.calibration, error, folder, "mean probability by the expert")
-    if evaluation.graphs is not None:
-        console.print(_graphs(evaluation.graphs))
-        console.print(_calibration(evaluation.graphs.calibration, "ordered pairs", "share of edges"))
-        error = evaluation.graphs.overall.calibration_error
-        _draw_calibration(evaluation.graphs.calibration, error, folder, "share of edges")
+    if (agreement := evaluation.agreement) is not None:
+        console.print(_agreement(agreement), _calibration(agreement.calibration, "candidates", "by the expert"))
+        _draw_calibration(agreement, folder, "mean probability by the expert")
+    if (graphs := evaluation.graphs) is not None:
+        console.print(_graphs(graphs), _calibration(graphs.calibration, "ordered pairs", "share of edges"))
+        _draw_calibration(graphs, folder, "share of edges")
     if evaluation.policies:
         console.print(_policies(evaluation.policies))
 
@@ -213,11 +193,12 @@ def _policies(policies: Mapping[str, PlayedPairs]) -> Table:
     return table
 
 
-def _draw_calibration(bins: Sequence[CalibrationBin], error: float, folder: RunFolder, expected: str) -> None:
+def _draw_calibration(measured: Agreement | GraphAccuracy, folder: RunFolder, expected: str) -> None:
     # Matplotlib takes half a second to import; a mistyped command must not wait for it.
     from jaxarc.render.figures import draw_calibration
 
-    draw_calibration(bins, folder.calibration, f"Calibration error {percent(error, 2)}", expected)
+    error = (measured if isinstance(measured, Agreement) else measured.overall).calibration_error
+    draw_calibration(measured.calibration, folder.calibration, f"Calibration error {percent(error, 2)}", expected)
 
 
 def evaluate_run(
@@ -230,9 +211,6 @@ def evaluate_run(
     """Evaluate a trained surrogate on held-out examples and pairs, print tables and write ``evaluation.json``.
 
     Its weights are cast to ``precision``. The experiment is that of the run with the overrides, which are written down.
-
-    Raises:
-        CheckpointError: the folder holds no checkpoint of this run.
     """
     record = chosen_checkpoint(folder, checkpoint)
     task = load_surrogate_task(experiment)
@@ -242,26 +220,6 @@ def evaluate_run(
     evaluation = dataclasses.replace(evaluation, precision=precision, overrides=tuple(overrides))
     write_evaluation(folder, evaluation)
     show_evaluation(evaluation, folder, Console())
-
-
-class SurrogateProgress:
-    """Shows the reports of a surrogate on a live line; a writer of reports, open from its start."""
-
-    def __init__(self, console: Console, num_steps: int):
-        self._line = LiveLine(console, num_steps)
-        self._measured = ""
-        self.close = self._line.close
-
-    def write(self, report: SurrogateReport) -> None:
-        """Show the newest report."""
-        if report.score is not None:
-            self._measured = f"held out: {', '.join(measured_parts(report))}"
-        parts = []
-        if report.examples_per_second is not None:
-            parts.append(f"{report.examples_per_second:,.0f} examples/s")
-        if report.total_loss is not None:
-            parts.append(f"loss {report.total_loss:.3f}")
-        self._line.show("step", report.update, [*parts, self._measured])
 
 
 def measured_parts(report: SurrogateReport) -> Iterator[str]:

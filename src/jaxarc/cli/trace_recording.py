@@ -11,7 +11,7 @@ from rich.progress import MofNCompleteColumn, TimeElapsedColumn, TimeRemainingCo
 from rich.table import Table
 
 from jaxarc.cli.console import DatasetArgument, QuietOption, escape, number_table, progress_bar
-from jaxarc.cli.processes import GracefulStop
+from jaxarc.cli.signals import GracefulStop
 from jaxarc.cli.trace_options import (
     DEFAULT_EXPERT,
     DEFAULT_FORMAT,

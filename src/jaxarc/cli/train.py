@@ -1,29 +1,30 @@
 """``jaxarc train``: a run in a new folder, a run that goes on in its folder, or a sweep of runs."""
 
-import datetime
-import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final
 
+import jax
 import typer
-from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf
 from rich.console import Console
-from rich.table import Table
 from typer.core import TyperCommand
 
-from jaxarc.agents import Experiment
 from jaxarc.agents.train import AgentResult
-from jaxarc.cli.console import QuietOption, escape, mean_share, number_table
-from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, parse_override, read_any_experiment, topics_of
-from jaxarc.cli.surrogate_run import learn_surrogate, measured_parts
-from jaxarc.cli.training_run import last_reports, learn
+from jaxarc.cli.agent_run import AgentRun, agent_session
+from jaxarc.cli.console import LiveLine, QuietOption, escape, warn
+from jaxarc.cli.settings import AnyExperiment, read_experiment, topics_of
+from jaxarc.cli.signals import GracefulStop, ensured
+from jaxarc.cli.surrogate_run import SurrogateRun, surrogate_session
 from jaxarc.config import ConfigValidationError
-from jaxarc.runs import RunFolder, TrainingDivergedError, open_run_folder
-from jaxarc.runs.folder import make_new_folder
+from jaxarc.parallel import ProcessError, allgather_text, is_distributed, is_primary
+from jaxarc.runs import RunFolder, create_run_folder, open_run_folder
+from jaxarc.runs.folder import remove_unused
+from jaxarc.runs.metrics import RunReport
 from jaxarc.runs.state import require_same_choices
+from jaxarc.runs.writers import LogWriters, check_extras, open_log_writers
 from jaxarc.surrogate.experiment import SurrogateExperiment
 from jaxarc.surrogate.train import SurrogateResult
 
@@ -104,16 +105,18 @@ def train(
         raise typer.BadParameter("shows one config; leave --multirun out", param_hint="--show")
     console = Console(quiet=quiet)
     if multirun:
-        if not run_sweep({tuple(chosen): read_any_experiment(chosen, config) for chosen in expand(given)}, console):
+        from jaxarc.cli.sweep import expand, run_sweep
+
+        if not run_sweep({tuple(chosen): read_experiment(chosen, config) for chosen in expand(given)}, learn, console):
             raise typer.Exit(1)
         return
     folder = None if resume is None else open_run_folder(resume)
-    experiment = read_any_experiment(given, config) if folder is None else resumed_experiment(folder, given)
+    experiment = read_experiment(given, config) if folder is None else resumed_experiment(folder, given)
     if show:
         typer.echo(OmegaConf.to_yaml(topics_of(experiment)), nl=False)
         return
     if folder is None or not report_if_finished(folder, experiment, console):
-        learn_any(experiment, console, folder)
+        learn(experiment, console, folder)
 
 
 def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> AnyExperiment:
@@ -129,8 +132,8 @@ def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> AnyExperi
             f"jaxarc train: {groups[0]!r} does not go with --resume, since a run keeps its choices; leave it out, or "
             "write topic.field=value, such as training.max_seconds=60"
         )
-    saved = read_any_experiment([], folder.config)
-    changed = read_any_experiment(overrides, folder.config)
+    saved = read_experiment([], folder.config)
+    changed = read_experiment(overrides, folder.config)
     require_same_choices(saved.as_dict(), changed.as_dict())
     return changed
 
@@ -145,125 +148,99 @@ def report_if_finished(folder: RunFolder, experiment: AnyExperiment, console: Co
     return is_finished
 
 
-AnyResult: TypeAlias = AgentResult | SurrogateResult
+def learn(
+    experiment: AnyExperiment, console: Console, resume: RunFolder | None = None
+) -> AgentResult | SurrogateResult:
+    """Train agents or a surrogate in a new run folder, or go on in an old one, and print the course of the run.
+
+    A new folder in which nothing was learned is removed.
+    """
+    start = time.perf_counter()
+    check_extras(experiment.logging)
+    is_surrogate = isinstance(experiment, SurrogateExperiment)
+    with surrogate_session(experiment) if is_surrogate else agent_session(experiment):
+        console = console if is_primary() else Console(quiet=True)
+        run = SurrogateRun(experiment) if is_surrogate else AgentRun(experiment)
+        folder = _shared(lambda: resume or create_run_folder(run.experiment))
+        with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
+            lines = [*run.announcement(), f"Run folder: {escape(str(folder.path))}"]
+            console.print("\n".join(lines), highlight=False, soft_wrap=True)
+            outcome = _learn(run, folder, console, resumes=resume is not None)
+        if is_primary():
+            run.draw(outcome, folder)
+        run.show(outcome, folder, console)
+        console.print(_closing(run, outcome, folder, time.perf_counter() - start), highlight=False, soft_wrap=True)
+    return outcome
 
 
-def learn_any(experiment: AnyExperiment, console: Console, resume: RunFolder | None = None) -> AnyResult:
-    """Train an agent or a surrogate in a new run folder, or continue in an old one, and print the course of the run.
+def _learn(run: AgentRun | SurrogateRun, folder: RunFolder, console: Console, *, resumes: bool) -> Any:
+    """Train until it is done or a signal ends it; every report goes to the terminal and to the loggers."""
+    loggers = open_log_writers(run.experiment, folder) if is_primary() else []
+    # Several processes stop together from the start; one by itself quits at once where nothing was learned.
+    with (
+        GracefulStop(keeps=is_distributed()) as stop,
+        LogWriters([*loggers, LiveReports(run, console)], warn) as writers,
+    ):
+
+        def note(report: RunReport) -> None:
+            writers.write(report)
+            stop.keeps |= report.update > 0
+
+        return run.train(console, folder, note, lambda: stop.is_set, resume=resumes)
+
+
+class LiveReports:
+    """Shows reports on a live line; a writer of reports, open from its start.
+
+    The reports of several seeds come one after the other and make one line.
+    """
+
+    def __init__(self, run: AgentRun | SurrogateRun, console: Console):
+        self._run: Any = run  # whose reports come
+        self._line = LiveLine(console, run.experiment.num_updates)
+        self._measured = ""
+        self._gathered: list[RunReport] = []  # of one update, from the seeds so far
+        self.close = self._line.close
+
+    def write(self, report: RunReport) -> None:
+        """Show the newest reports, when that of the last seed is there."""
+        self._gathered.append(report)
+        if len(self._gathered) == len(self._run.experiment.seeds):
+            self._measured = self._run.measured(self._gathered) or self._measured
+            parts = [*self._run.live_parts(self._gathered), self._measured]
+            self._line.show(self._run.unit, report.update, parts)
+            self._gathered = []
+
+
+def _closing(run: Any, outcome: Any, folder: RunFolder, seconds: float) -> str:
+    last = outcome.reports[-1]
+    count = run.experiment.num_updates
+    ending = "Stopped early, and kept what was learned," if outcome.interrupted else "Done"
+    share = "" if last.update == count else f" after {last.update} of {count} {run.unit}s"
+    files = [path.name for path in sorted(folder.path.iterdir()) if not path.name.startswith(".")]
+    return "\n".join(
+        [
+            f"{ending}{share} in {seconds:.0f} s: {outcome.compile_seconds:.0f} s compiling, {last.seconds:.0f} s "
+            f"{run.learned(last)}.",
+            f"{escape(str(folder.path))}: {', '.join(files)}",
+            *run.advice(folder),
+        ]
+    )
+
+
+def _shared(make: Callable[[], RunFolder]) -> RunFolder:
+    """Let process 0 make a run folder, and open it in all.
 
     Raises:
-        ConfigValidationError, TrainingDivergedError, OSError: and more, see the functions called.
+        ProcessError: this process does not see it.
     """
-    if isinstance(experiment, SurrogateExperiment):
-        return learn_surrogate(experiment, console, resume)
-    return learn(experiment, console, resume)
-
-
-@dataclass(frozen=True)
-class _Ending:
-    """The result of one combination."""
-
-    words: str
-    outcome: AnyResult | None  # None where it diverged
-
-
-def expand(overrides: Sequence[str]) -> list[list[str]]:
-    """Return each combination of the values that overrides list, as overrides with one value each.
-
-    ``a=1,2 b=3`` gives ``a=1 b=3`` and ``a=2 b=3``.
-
-    Raises:
-        ConfigValidationError: no override lists values, one cannot be read, or one is a range without end.
-    """
-    parsed = [parse_override(override) for override in overrides]
-    if not any(override.is_sweep_override() for override in parsed):
-        raise ConfigValidationError("jaxarc train: --multirun needs a field with several values: training.seed=0,1,2")
-    return [list(combination) for combination in itertools.product(*map(_values_of, parsed))]
-
-
-def _values_of(override: Override) -> list[str]:
-    """Return an override with each of its values: ``a=1,2`` gives ``a=1`` and ``a=2``."""
-    with one_kind_of_error():
-        key = override.get_key_element()
-        if not override.is_sweep_override():
-            return [f"{key}={override.get_value_element_as_str()}"]
-        if not override.is_discrete_sweep():
-            raise ConfigValidationError(
-                f"jaxarc train: {override.input_line!r} has no end of values; list them, or use range(0,10)"
-            )
-        return [f"{key}={value}" for value in override.sweep_string_iterator()]
-
-
-def run_sweep(experiments: Mapping[tuple[str, ...], AnyExperiment], console: Console) -> bool:
-    """Run experiments, known by their overrides, in run folders below one new folder.
-
-    A run that diverges is noted, and the next one starts; Ctrl-C ends the sweep with the run that it ended.
-
-    Returns:
-        Whether no run diverged.
-    """
-    folder = _sweep_folder(list(experiments.values()))
-    endings: dict[tuple[str, ...], _Ending] = {}
-    for number, (chosen, experiment) in enumerate(experiments.items(), start=1):
-        console.rule(f"{number} of {len(experiments)}: {escape(' '.join(_differing(chosen, experiments)))}")
-        name = f"{experiment.logging.run_name}-{number:0{len(str(len(experiments)))}}"
-        endings[chosen] = _run(
-            experiment.replace(logging=experiment.logging.replace(run_root=str(folder), run_name=name)), console
+    if jax.process_count() == 1:
+        return make()
+    path = Path(allgather_text(str(make().path.resolve()) if is_primary() else "")[0])
+    folder = RunFolder(path)
+    if not folder.config.is_file():
+        raise ProcessError(
+            f"process {jax.process_index()} does not see the run folder {path} that process 0 made; set "
+            "logging.run_root to a folder on a disk that all machines share"
         )
-        if endings[chosen].words == "stopped":
-            break
-    console.rule("all runs")
-    console.print(_table(endings, experiments))
-    console.print(f"Sweep folder: {escape(str(folder))}", highlight=False, soft_wrap=True)
-    return all(ending.outcome is not None for ending in endings.values())
-
-
-def _sweep_folder(experiments: Sequence[AnyExperiment]) -> Path:
-    if any(isinstance(experiment, Experiment) and experiment.parallel.multihost for experiment in experiments):
-        raise ConfigValidationError(
-            "jaxarc train: --multirun does not go with parallel.multihost=true, as processes meet only once; start "
-            "each run by a command of its own"
-        )
-    roots = {experiment.logging.run_root for experiment in experiments}
-    if len(roots) > 1:
-        raise ConfigValidationError(f"jaxarc train: a sweep has one logging.run_root, got {', '.join(sorted(roots))}")
-    name = f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{experiments[0].logging.run_name}-sweep"
-    return make_new_folder(Path(*roots), name)
-
-
-def _run(experiment: AnyExperiment, console: Console) -> _Ending:
-    try:
-        outcome = learn_any(experiment, console)
-    except TrainingDivergedError as error:
-        console.print(f"[bold red]Diverged:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
-        return _Ending("diverged", None)
-    return _Ending("stopped" if outcome.interrupted else "done", outcome)
-
-
-def _differing(chosen: tuple[str, ...], experiments: Mapping[tuple[str, ...], AnyExperiment]) -> list[str]:
-    """Return the overrides in which combinations differ: of ``a=1 b=3`` and ``a=2 b=3`` that of ``a``."""
-    return [override for override in chosen if not all(override in other for other in experiments)]
-
-
-def _table(endings: Mapping[tuple[str, ...], _Ending], experiments: Mapping[tuple[str, ...], AnyExperiment]) -> Table:
-    of_surrogates = all(isinstance(experiment, SurrogateExperiment) for experiment in experiments.values())
-    score, samples = ("held out", "examples") if of_surrogates else ("unseen solved", "environment\nsteps")
-    table = number_table("run", "overrides", score, samples, "learning\nseconds", "ended", num_words=2)
-    table.columns[-1].justify = "left"
-    table.columns[1].overflow = "fold"
-    for number, (chosen, ending) in enumerate(endings.items(), start=1):
-        overrides = "\n".join(map(escape, _differing(chosen, experiments)))
-        if ending.outcome is None:
-            table.add_row(str(number), overrides, "-", "-", "-", ending.words)
-            continue
-        last = ending.outcome.reports[-1]
-        table.add_row(
-            str(number), overrides, _score(ending.outcome), f"{last.samples:,}", f"{last.seconds:.1f}", ending.words
-        )
-    return table
-
-
-def _score(outcome: AnyResult) -> str:
-    if isinstance(outcome, SurrogateResult):
-        return "\n".join(measured_parts(outcome.reports[-1]))
-    return mean_share(report.evaluation_solve_rate for report in last_reports(outcome.reports))
+    return folder

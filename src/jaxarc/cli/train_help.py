@@ -15,21 +15,14 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxarc.cli.console import escape
-from jaxarc.cli.settings import (
-    AGENT_RUN,
-    DEFAULT_SURROGATE,
-    SURROGATE_RUN,
-    choices_of,
-    config_folder,
-    read_any_experiment,
-    topics_of,
-)
+from jaxarc.cli.settings import SURROGATE_TOPICS, TOPICS, read_experiment, topics_of
 from jaxarc.config import CheckedConfig
 from jaxarc.config.build import check_known
+from jaxarc.config.choices import EXPERIMENT, SURROGATE, choices_of, config_folder
 
 _WIDEST: Final = 120  # columns; wider is hard to read
-_ABOUT: Final = """[bold]What can be changed[/]: a field by [cyan]topic.field=value[/], a file of configs/ by \
-[cyan]topic=file[/]. [cyan]jaxarc train --fields[/] lists every field, [cyan]jaxarc train --fields TOPIC[/] those of a \
+_ABOUT: Final = """[bold]What can be changed[/]: a field by [cyan]topic.field=value[/], a choice of a topic by \
+[cyan]topic=name[/]. [cyan]jaxarc train --fields[/] lists every field, [cyan]jaxarc train --fields TOPIC[/] those of a \
 topic."""
 _COMMON: Final = (  # what most runs change
     "task.train_dataset",
@@ -51,21 +44,21 @@ _COMMON: Final = (  # what most runs change
 def print_overview() -> None:
     """Print the presets, the topics with their files, and the fields that are changed most."""
     table = _table()
-    for run_kind, about in (
-        (AGENT_RUN, "a preset that chooses in all topics"),
-        (SURROGATE_RUN, "a surrogate that is trained in place of an agent"),
+    for group, about in (
+        (EXPERIMENT, "a preset that chooses in all topics"),
+        (SURROGATE, "a surrogate that is trained in place of an agent"),
     ):
-        _add_group(table, run_kind.presets, about)
-        for name in choices_of(run_kind.presets):
-            table.add_row(f"  {name}", "", escape(_purpose(run_kind.presets, name)))
-    _add_group(table, "topics", "and their files")
-    for topic in {**AGENT_RUN.topics, **SURROGATE_RUN.topics}:
+        _add_group(table, group, about)
+        for name in choices_of(group):
+            table.add_row(f"  {name}", "", escape(_purpose(group, name)))
+    _add_group(table, "topics", "and their choices")
+    for topic in {**TOPICS, **SURROGATE_TOPICS}:
         table.add_row(f"  {topic}", "", escape(" | ".join(choices_of(topic))))
     _add_group(table, "common fields", "with the values of a run without overrides")
-    values = topics_of(read_any_experiment([]))
+    values = topics_of(read_experiment([]))
     for name in _COMMON:
         topic, _, field = name.partition(".")
-        _add_field(table, AGENT_RUN.topics[topic], name, field, values[topic][field])
+        _add_field(table, TOPICS[topic], name, field, values[topic][field])
     _print(table)
 
 
@@ -75,10 +68,10 @@ def print_fields(topics: Sequence[str]) -> None:
     Raises:
         ConfigValidationError: there is no such topic.
     """
-    known = {**AGENT_RUN.topics, **SURROGATE_RUN.topics}
+    known = {**TOPICS, **SURROGATE_TOPICS}
     for topic in topics:
         check_known("jaxarc train --fields", topic, list(known))
-    values = {**topics_of(read_any_experiment([DEFAULT_SURROGATE])), **topics_of(read_any_experiment([]))}
+    values = {**topics_of(read_experiment([f"{SURROGATE}=lookahead"])), **topics_of(read_experiment([]))}
     table = _table()
     for topic, kind in known.items():
         if topics and topic not in topics:

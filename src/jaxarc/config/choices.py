@@ -1,10 +1,12 @@
 """The files of ``configs/``, as plain YAML: the choices of a topic, and what a preset says of its environment."""
 
 import difflib
+import functools
 import typing
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import yaml
 
@@ -15,7 +17,8 @@ from jaxarc.config.training import AnswerConfig, TaskConfig
 EXPERIMENT: Final = "experiment"  # the group of the presets of agents
 SURROGATE: Final = "surrogate"  # and that of surrogates
 RULES: Final[dict[str, type[CheckedConfig]]] = typing.get_type_hints(JaxArcConfig)  # the topics of an environment
-_DEFAULTS: Final = {"agent": "ppo", "answer": "shown"}  # topic -> its choice without a file; elsewhere "default"
+_NAMES: Final = {"agent": "ppo", "answer": "shown"}  # topic -> its choice that changes nothing; elsewhere "default"
+Fields: TypeAlias = dict[str, Any]  # of a topic, by name
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ def config_folder() -> Path:
     package = Path(__file__).resolve().parents[1]
     folders = (package / "configs", package.parents[1] / "configs")
     for folder in folders:
-        if (folder / "train.yaml").is_file():
+        if (folder / "choices.yaml").is_file():
             return folder
     raise FileNotFoundError(
         f"no configs folder at {folders[0]} (installed package) or {folders[1]} (checkout); install jaxarc again"
@@ -44,10 +47,10 @@ def config_folder() -> Path:
 
 
 def choices_of(group: str) -> list[str]:
-    """Return the choices of a group: for a topic first the one that changes no default, then the names of its files."""
-    files = sorted(path.stem for path in (config_folder() / group).glob("*.yaml"))
-    is_topic = group not in (EXPERIMENT, SURROGATE)
-    return [_DEFAULTS.get(group, "default"), *files] if is_topic else files
+    """Return the presets of a group, or the choices of a topic, first the one that changes no default."""
+    if group in (EXPERIMENT, SURROGATE):
+        return sorted(path.stem for path in (config_folder() / group).glob("*.yaml"))
+    return [_NAMES.get(group, "default"), *sorted(_choices().get(group, {}))]
 
 
 def check_choice(owner: str, group: str, name: str) -> None:
@@ -67,23 +70,19 @@ def read_choice(topic: str, name: str) -> CheckedConfig:
     """
     check_known("jaxarc.make", topic, list(RULES))
     check_choice("jaxarc.make", topic, name)
-    return build(RULES[topic], _read(topic, name))
+    return build(RULES[topic], _choices().get(topic, {}).get(name))
 
 
 def read_preset(name: str) -> Preset:
-    """Read what a preset of ``configs/experiment/`` says of its environment, as ``jaxarc train`` composes it.
+    """Read what a preset of ``configs/experiment/`` says of its environment.
 
     Raises:
         ConfigValidationError: there is no such preset.
     """
     check_choice("jaxarc.make", EXPERIMENT, name)
-    choices, fields = _compose(name)
-
-    def topic(group: str) -> dict[str, Any]:
-        return {**_read(group, choices.get(group)), **fields.get(group, {})}
-
-    rules = build(JaxArcConfig, {group: topic(group) for group in RULES}, rules_for_editing())
-    return Preset(rules, build(TaskConfig, topic("task")), build(AnswerConfig, topic("answer")))
+    topics = compose(EXPERIMENT, name)
+    rules = build(JaxArcConfig, {topic: topics.get(topic, {}) for topic in RULES}, rules_for_editing())
+    return Preset(rules, build(TaskConfig, topics.get("task")), build(AnswerConfig, topics.get("answer")))
 
 
 def rules_for_editing() -> JaxArcConfig:
@@ -91,23 +90,31 @@ def rules_for_editing() -> JaxArcConfig:
     return JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
 
 
-def _compose(preset: str) -> tuple[dict[str, str | None], dict[str, dict[str, Any]]]:
-    """Return the choice of each group and the fields that a preset sets, those of the preset that it starts from first.
+def compose(group: str, preset: str, chosen: Mapping[str, str] | None = None) -> dict[str, Fields]:
+    """Return the fields that a preset changes, by topic, with the choices in ``chosen`` in place of its own."""
+    choices, fields = _preset(group, preset)
+    choices |= chosen or {}
+    of_choice = {topic: _choices().get(topic, {}).get(name, {}) for topic, name in choices.items()}
+    return {topic: {**of_choice.get(topic, {}), **fields.get(topic, {})} for topic in {**choices, **fields}}
+
+
+def _preset(group: str, name: str) -> tuple[dict[str, str], dict[str, Fields]]:
+    """Return the choices of a preset and the fields that it sets, those of the preset that it starts from first.
 
     ``ladder_l4`` starts from ``ladder_l3``, overrides ``/task: all_sizes``, and sets ``agent.num_minibatches``.
     """
-    body = _read(EXPERIMENT, preset)
-    choices: dict[str, str | None] = {}
-    fields: dict[str, dict[str, Any]] = {}
+    body = yaml.safe_load((config_folder() / group / f"{name}.yaml").read_text(encoding="utf-8"))
+    choices: dict[str, str] = {}
+    fields: dict[str, Fields] = {}
     for entry in body.pop("defaults", []):
         if isinstance(entry, dict):
-            choices |= {group.removeprefix("override /"): choice for group, choice in entry.items()}
+            choices |= {topic.removeprefix("override /"): choice for topic, choice in entry.items()}
         elif entry != "_self_":
-            choices, fields = _compose(entry)
+            choices, fields = _preset(group, entry)
     return choices, {topic: {**fields.get(topic, {}), **body.get(topic, {})} for topic in {**fields, **body}}
 
 
-def _read(group: str, name: str | None) -> dict[str, Any]:
-    """Read a file; a choice without one sets nothing."""
-    file = config_folder() / group / f"{name}.yaml"
-    return yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+@functools.cache
+def _choices() -> dict[str, dict[str, Fields]]:
+    """Read the fields that each choice changes, by topic and choice."""
+    return yaml.safe_load((config_folder() / "choices.yaml").read_text(encoding="utf-8"))

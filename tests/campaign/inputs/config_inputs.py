@@ -1,24 +1,22 @@
 """The builder of configs as a target: mappings, files of YAML, overrides and sweeps of the command line."""
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Final
 
 from campaign.inputs.input_target import Maker, Target, json_bytes, parsed_json, require
 from jaxarc.agents.experiment import Experiment
-from jaxarc.cli import settings
-from jaxarc.cli.settings import AGENT_RUN, SURROGATE_RUN, read_any_experiment, topics_of
-from jaxarc.cli.train import expand
+from jaxarc.cli.settings import SURROGATE_TOPICS, TOPICS, experiment_of, read_experiment, topics_of
+from jaxarc.cli.sweep import expand
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.runs.state import require_same_choices
 from jaxarc.surrogate.experiment import SurrogateExperiment
 
-_KINDS: Final = {
-    kind.__name__: kind for run_kind in (AGENT_RUN, SURROGATE_RUN) for kind in run_kind.topics.values()
-} | {kind.__name__: kind for kind in (JaxArcConfig, Experiment, SurrogateExperiment)}
+_KINDS: Final = {kind.__name__: kind for topics in (TOPICS, SURROGATE_TOPICS) for kind in topics.values()} | {
+    kind.__name__: kind for kind in (JaxArcConfig, Experiment, SurrogateExperiment)
+}
 _FIELDS: Final = tuple(dict.fromkeys(field.name for kind in _KINDS.values() for field in dataclasses.fields(kind)))
-_AGENT, _SURROGATE = read_any_experiment([]), read_any_experiment(["surrogate=lookahead"])
+_AGENT, _SURROGATE = read_experiment([]), read_experiment(["surrogate=lookahead"])
 _WORDS: Final = ("bbox", "mask", "point", "train", "test", "raise", "noop", "_target_", "os.system", "${", "}", "null")
 
 
@@ -61,8 +59,7 @@ def experiment(folder: Path) -> Target:
     def read(content: bytes) -> None:
         data = parsed_json(content)
         mapping = data if isinstance(data, dict) else {"agent": data}
-        run_kind = SURROGATE_RUN if "surrogate" in mapping else AGENT_RUN
-        made = run_kind.build(mapping)
+        made = experiment_of(mapping, "surrogate" if "surrogate" in mapping else "experiment")
         require_same_choices(_AGENT.as_dict(), made.as_dict())
 
     seeds = (
@@ -70,7 +67,7 @@ def experiment(folder: Path) -> Target:
         json_bytes(topics_of(_SURROGATE)),
         b'{"action": {"selection_format": "bbox"}}',
     )
-    return Target(read, (ConfigValidationError,), seeds, (*_FIELDS, *_WORDS, *AGENT_RUN.topics))
+    return Target(read, (ConfigValidationError,), seeds, (*_FIELDS, *_WORDS, *TOPICS))
 
 
 def config_file(folder: Path) -> Target:
@@ -79,7 +76,7 @@ def config_file(folder: Path) -> Target:
 
     def read(content: bytes) -> None:
         file.write_bytes(content)
-        read_any_experiment(["training.seed=3"], file)
+        read_experiment(["training.seed=3"], file)
 
     texts = (
         b"action:\n  selection_format: bbox\ntraining:\n  seed: 1\n  num_seeds: 2\n",
@@ -89,16 +86,16 @@ def config_file(folder: Path) -> Target:
         json_bytes(topics_of(_AGENT)),
     )
     words = ("${", "}", "${oc.env:PATH}", "&a", "*a", "!!python/object/apply:os.system", "<<: ", "- ", "_target_: ")
-    return Target(read, (ConfigValidationError, OSError), texts, (*AGENT_RUN.topics, *words), is_typed=True)
+    return Target(read, (ConfigValidationError, OSError), texts, (*TOPICS, *words), is_typed=True)
 
 
 def override(folder: Path) -> Target:
     """One override that sets a field, on a complete mapping."""
-    topics = json.loads(json_bytes(topics_of(_AGENT)))
+    file = folder / "config.json"
+    file.write_bytes(json_bytes(topics_of(_AGENT)))
 
     def read(content: bytes) -> None:
-        text = content.decode("utf-8", "surrogateescape")
-        AGENT_RUN.build(settings._changed(AGENT_RUN, topics, text.split("\n")))
+        read_experiment(content.decode("utf-8", "surrogateescape").split("\n"), file)
 
     seeds = (b"training.seed=1", b"action.allowed_operations=[0,1,34]\ntraining.num_seeds=2", b"~agent.kind", b"a=b")
     return Target(
@@ -107,10 +104,10 @@ def override(folder: Path) -> Target:
 
 
 def composed_overrides(folder: Path) -> Target:
-    """Overrides of the command line, through Hydra."""
+    """Overrides of the command line, on a preset."""
 
     def read(content: bytes) -> None:
-        read_any_experiment(content.decode("utf-8", "surrogateescape").split("\n"))
+        read_experiment(content.decode("utf-8", "surrogateescape").split("\n"))
 
     seeds = (
         b"experiment=ladder_l2_small\ntraining.seed=1",
@@ -118,9 +115,7 @@ def composed_overrides(folder: Path) -> Target:
         b"hydra/launcher=joblib",
         b"~agent",
     )
-    return Target(
-        read, (ConfigValidationError, OSError), seeds, (*AGENT_RUN.topics, *_WORDS, "@", "/", "+", "~"), is_typed=True
-    )
+    return Target(read, (ConfigValidationError, OSError), seeds, (*TOPICS, *_WORDS, "@", "/", "+", "~"), is_typed=True)
 
 
 def sweep(folder: Path) -> Target:
