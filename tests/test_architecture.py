@@ -119,7 +119,7 @@ MAX_LINES = {
     "search": 4710,
     "surrogate": 3620,
     "tasks": 2700,
-    "testing": 1210,
+    "testing": 610,
     "traces": 1930,
     "utils": 280,
     "wrappers": 460,

@@ -85,26 +85,10 @@ class ToyAutoReset(Wrapper[ToyState]):
     def __init__(self, env):
         self.env = env
 
-    def reset(self, key, params, task_index=None, pair_index=None):
-        return self.env.reset(key, params)
-
-    def reset_next(self, state, params):
-        return self.env.reset_next(state, params)
-
     def step(self, state, action, params):
         ended, last, reward, done, info = self.env.step(state, action, params)
-        after = jax.tree.map(lambda new, old: jnp.where(done, new, old), self.next_episode(ended, params), ended)
-        seen = self.env.observe(after, params)
-        return after, seen, reward, done, {**info, "final_observation": self.final(last, seen)}
-
-    def next_episode(self, ended, params):
-        return self.env.reset_next(ended, params)[0]
-
-    def final(self, last, seen):
-        return last
-
-    def observe(self, state, params):
-        return self.env.observe(state, params)
+        after = jax.tree.map(lambda new, old: jnp.where(done, new, old), self.env.reset_next(ended, params)[0], ended)
+        return after, self.env.observe(after, params), reward, done, {**info, "final_observation": last}
 
     def info(self, state, params):
         return {**self.env.info(state, params), "final_observation": self.env.observe(state, params)}
@@ -129,18 +113,6 @@ class ForgetsDiscount(Toy):
 class BranchesOnValues(Toy):
     def change(self, state, action, params):
         return super().change(state, action, params) if action.operation == SUBMIT else state
-
-
-class KeepsTracer(Toy):
-    def change(self, state, action, params):
-        KEPT.append(action.operation + 1)
-        return super().change(state, action, params)
-
-
-class CallsHost(Toy):
-    def change(self, state, action, params):
-        jax.debug.callback(lambda step: None, state.step_count)
-        return super().change(state, action, params)
 
 
 class RefusesBatches(Toy):
@@ -191,16 +163,16 @@ class CountingState(ToyState):
 
 
 class CountsInStaticField(Toy):
-    """Every third reset_next changes the type of the state, through a counter that lives in Python."""
+    """Each reset_next changes the type of the state, through a counter that lives in Python."""
 
-    restarts = itertools.count()
+    restarts = itertools.count(1)
 
     def start(self, key, task, params):
         return CountingState(**vars(super().start(key, task, params)))
 
     def reset_next(self, state, params):
         state, observation = super().reset_next(state, params)
-        return dataclasses.replace(state, count=next(self.restarts) // 3), observation
+        return dataclasses.replace(state, count=next(self.restarts)), observation
 
 
 class DrawsFromNumpy(Toy):
@@ -239,18 +211,6 @@ class LooksAtNeighbors(Toy):
         return dataclasses.replace(after, task_index=place(after.step_count, ()))
 
 
-# Auto-reset.
-class LosesTheLastObservation(ToyAutoReset):
-    def final(self, last, seen):
-        return seen
-
-
-class ForgetsParams(ToyAutoReset):
-    def next_episode(self, ended, params):
-        old = dataclasses.replace(params, weights=jnp.ones_like(params.weights))
-        return self.env.reset_next(ended, old)[0]
-
-
 # Secrets.
 class HintsInInfo(Toy):
     def info(self, state, params):
@@ -284,48 +244,3 @@ class ShowsTheLastAnswer(Toy):
         after, _ = super().reset_next(state, params)
         after = dataclasses.replace(after, grid=state.answer.reshape(after.grid.shape))
         return after, self.observe(after, params)
-
-
-# Tasks and keys of the next episodes.
-class RepeatsItsTask(Toy):
-    def reset_next(self, state, params):
-        state = self.start(jax.random.split(state.key)[1], state.task_index, params)
-        return state, self.observe(state, params)
-
-
-class StartsOneTask(Toy):
-    def reset_next(self, state, params):
-        after, observation = self.reset(jax.random.key(7), params)
-        return dataclasses.replace(after, key=jax.random.split(state.key)[1]), observation
-
-
-class KeepsItsKey(Toy):
-    def reset_next(self, state, params):
-        after, observation = super().reset_next(state, params)
-        return dataclasses.replace(after, key=state.key), observation
-
-
-class KeepsTheWordsOfItsKey(Toy):
-    """A raw key, which JAX cannot follow."""
-
-    def reset(self, key, params, task_index=None, pair_index=None):
-        state, observation = super().reset(key, params)
-        return dataclasses.replace(state, key=jax.random.key_data(key)), observation
-
-    def reset_next(self, state, params):
-        return self.reset(jax.random.wrap_key_data(state.key), params)
-
-
-class DrawsTwiceFromAKey(Toy):
-    def start(self, key, task, params):
-        key_state, key_color = jax.random.split(key)
-        state = super().start(key_state, task, params)
-        corner = jax.random.randint(key_color, (), 0, 3) + jax.random.randint(key_color, (), 0, 3)
-        return dataclasses.replace(state, grid=state.grid.at[0, 0].set(corner.astype(jnp.int8)))
-
-
-class DrawsAlikeInEachStep(Toy):
-    def change(self, state, action, params):
-        color = jax.random.randint(jax.random.clone(state.key), (), 0, 10)
-        after = super().change(state, action, params)
-        return dataclasses.replace(after, grid=after.grid.at[0, 0].set(color.astype(jnp.int8)))

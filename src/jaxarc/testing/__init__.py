@@ -1,17 +1,11 @@
 """What tests start from: a task and a config that work together, and a check of any environment."""
 
-from jaxarc.testing.environment_check import (
-    CheckReport,
-    EnvironmentCheckError,
-    EnvironmentCheckWarning,
-    check_environment,
-)
+from jaxarc.testing.environment_check import CheckReport, EnvironmentCheckError, check_environment
 from jaxarc.testing.mock import create_mock_task, create_test_config
 
 __all__ = [
     "CheckReport",
     "EnvironmentCheckError",
-    "EnvironmentCheckWarning",
     "check_environment",
     "create_mock_task",
     "create_test_config",

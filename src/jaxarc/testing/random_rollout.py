@@ -1,6 +1,6 @@
 """A few episodes of random actions in a batch of environments, and where two results differ."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -13,40 +13,37 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.prng import from_key_data
 
 
-class RandomRollout(NamedTuple):
-    """NumPy arrays of S steps of B environments, all from one compiled program: also what spaces and views return."""
+class EpisodeStart(NamedTuple):
+    """What a reset returns, with what the environment says of the state."""
 
-    keys: UInt32[Array, "B words"]  # data of the key of each environment
-    first_states: PyTree  # [B, ...]
-    first_observations: PyTree
-    first_reported: dict[str, Any]  # env.info of the first states
-    first_in_space: Bool[np.ndarray, " B"]
-    actions: PyTree  # [S, B, ...]
-    states: PyTree  # after the step
-    observations: PyTree
-    rewards: Float32[np.ndarray, "S B"]
-    dones: Bool[np.ndarray, "S B"]
-    infos: dict[str, Any]
-    shown: PyTree  # env.observe of the state
-    reported: dict[str, Any]  # env.info of the state
+    state: PyTree  # [B, ...]
+    observation: PyTree
+    info: dict[str, Any]  # env.info of the state
+    observation_in_space: Bool[np.ndarray, " B"]
+
+
+class RandomSteps(NamedTuple):
+    """What steps take and return, with what the environment says of the state after them."""
+
+    action: PyTree  # [S, B, ...]
+    state: PyTree
+    observation: PyTree
+    reward: Float32[np.ndarray, "S B"]
+    done: Bool[np.ndarray, "S B"]
+    info: dict[str, Any]
+    view: PyTree  # env.observe of the state
+    view_info: dict[str, Any]  # env.info of the state
     action_in_space: Bool[np.ndarray, "S B"]
     observation_in_space: Bool[np.ndarray, "S B"]
 
-    @property
-    def num_steps(self) -> int:
-        return self.dones.shape[0]
 
-    @property
-    def num_envs(self) -> int:
-        return self.dones.shape[1]
+class RandomRollout(NamedTuple):
+    """NumPy arrays of S steps of B environments, and of a ``reset_next`` after them, all from one compiled program."""
 
-    def state_before(self, step: int, env: int) -> PyTree:
-        """The state of an environment before a step, as JAX arrays."""
-        return to_device(at(self.first_states, env) if step == 0 else at(self.states, step - 1, env))
-
-    def action(self, step: int, env: int) -> PyTree:
-        """The action of an environment in a step, as JAX arrays."""
-        return to_device(at(self.actions, step, env))
+    keys: UInt32[Array, "B words"]  # data of the key of each environment
+    first: EpisodeStart
+    steps: RandomSteps
+    following: EpisodeStart  # reset_next of the last states
 
 
 RolloutFunction = Callable[[EnvParams, UInt32[Array, "B words"]], RandomRollout]
@@ -63,57 +60,57 @@ def compile_rollout(env: Environment[Any], num_steps: int) -> RolloutFunction:
         actions = env.action_space(params)
         observations = env.observation_space(params)
         typed = jax.vmap(from_key_data)(keys)
-        first, shown_first = jax.vmap(env.reset, (0, None))(typed, params)
 
-        def step(states: PyTree, number: Array) -> tuple[PyTree, tuple[Any, ...]]:
-            # The action depends on the environment's own key and the number of the step, so
-            # a reversed batch draws the same ones.
+        def step(states: PyTree, number: Array) -> tuple[PyTree, RandomSteps]:
             drawn = jax.vmap(lambda key: actions.sample(jax.random.fold_in(key, number)))(typed)
             states, *results = jax.vmap(env.step, (0, 0, None))(states, drawn, params)
             views = [jax.vmap(view, (0, None))(states, params) for view in (env.observe, env.info)]
             inside = [jax.vmap(actions.contains)(drawn), jax.vmap(observations.contains)(results[0])]
-            return states, (drawn, states, *results, *views, *inside)
+            records: list[Any] = [*results, *views, *inside]
+            return states, RandomSteps(drawn, states, *records)
 
-        _, records = jax.lax.scan(step, first, jnp.arange(num_steps, dtype=jnp.uint32))
-        first_inside: Any = jax.vmap(observations.contains)(shown_first)
-        reported = jax.vmap(env.info, (0, None))(first, params)
-        return RandomRollout(keys, first, shown_first, reported, first_inside, *records)
+        def started(states: PyTree, shown: PyTree) -> EpisodeStart:
+            inside: Any = jax.vmap(observations.contains)(shown)
+            return EpisodeStart(states, shown, jax.vmap(env.info, (0, None))(states, params), inside)
+
+        first = started(*jax.vmap(env.reset, (0, None))(typed, params))
+        last, steps = jax.lax.scan(step, first.state, jnp.arange(num_steps, dtype=jnp.uint32))
+        return RandomRollout(keys, first, steps, started(*jax.vmap(env.reset_next, (0, None))(last, params)))
 
     return lambda params, keys: to_host(play(params, keys))
 
 
-FLOAT_TOLERANCE = 1e-5  # relative: two compiled programs may round differently
+def differences(ours: PyTree, theirs: PyTree, tolerance: float = 0) -> list[str]:
+    """Return a phrase for each leaf that differs in type or value, or one for the structure; NaN equals NaN.
 
-
-def mismatches(ours: PyTree, theirs: PyTree) -> Iterator[str]:
-    """Yield one phrase for each leaf that differs in shape, dtype or weak type; or one for the structure."""
+    Args:
+        ours: a pytree of arrays, or of ``jax.ShapeDtypeStruct`` where only types are compared.
+        theirs: one to compare it with.
+        tolerance: of floating values, relative and absolute; 0 for equal bits.
+    """
     if jax.tree.structure(ours) != jax.tree.structure(theirs):
-        mine = _paths(ours)
-        others = _paths(theirs)
-        yield f"its leaves are {mine}, not {others}" if mine != others else "a static field or the type differs"
-        return
-    for (path, mine), other in zip(jax.tree_util.tree_leaves_with_path(ours), jax.tree.leaves(theirs), strict=True):
-        if (mine.shape, mine.dtype, mine.weak_type) != (other.shape, other.dtype, other.weak_type):
-            yield f"{_name(path)} is {kind_of(mine)}, not {kind_of(other)}"
+        mine, others = (", ".join(_leaves(tree)) for tree in (ours, theirs))
+        return [f"leaves {mine}, not {others}" if mine != others else "a static field or the type"]
+    types = [jax.tree.leaves(jax.eval_shape(lambda tree: tree, tree)) for tree in (ours, theirs)]
+    found = []
+    for (name, mine), other, *pair in zip(_leaves(ours).items(), jax.tree.leaves(theirs), *types, strict=True):
+        kinds = [type_of(kind) for kind in pair]
+        if kinds[0] != kinds[1]:
+            found.append(f"{name} ({kinds[0]}, not {kinds[1]})")
+        elif not isinstance(mine, jax.ShapeDtypeStruct) and not _equal(as_numpy(mine), as_numpy(other), tolerance):
+            found.append(name)
+    return found
 
 
-def kind_of(leaf: jax.ShapeDtypeStruct) -> str:
+def type_of(leaf: jax.ShapeDtypeStruct) -> str:
     """Name dtype, shape and weak type of a leaf."""
     return f"{leaf.dtype.name}{list(leaf.shape)}{' (weak type)' if leaf.weak_type else ''}"
 
 
-def differing_leaves(ours: PyTree, theirs: PyTree, exact: bool = True) -> list[str]:
-    """Name the leaves of two trees whose shapes or values differ; NaN equals NaN."""
-    if jax.tree.structure(ours) != jax.tree.structure(theirs):
-        return sorted(set(_names(ours)) ^ set(_names(theirs))) or ["the type"]
-    pairs = zip(jax.tree_util.tree_leaves_with_path(ours), jax.tree.leaves(theirs), strict=True)
-    return [_name(path) for (path, mine), other in pairs if not _equal(as_numpy(mine), as_numpy(other), exact)]
-
-
-def not_finite_leaves(tree: PyTree) -> list[str]:
+def infinite_leaves(tree: PyTree) -> list[str]:
     """Name the leaves that hold NaN or an infinity."""
-    leaves = [(path, as_numpy(leaf)) for path, leaf in jax.tree_util.tree_leaves_with_path(tree)]
-    return [_name(path) for path, x in leaves if np.issubdtype(x.dtype, np.inexact) and not np.isfinite(x).all()]
+    leaves = {name: as_numpy(leaf) for name, leaf in _leaves(tree).items()}
+    return [name for name, x in leaves.items() if np.issubdtype(x.dtype, np.inexact) and not np.isfinite(x).all()]
 
 
 def as_numpy(leaf: Any) -> np.ndarray:
@@ -140,22 +137,12 @@ def _is_key(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
-def _equal(mine: np.ndarray, other: np.ndarray, exact: bool) -> bool:
-    # Bytes and not values: then -0.0 differs from 0.0, and NaN equals itself.
-    if mine.shape != other.shape:
-        return False
-    if exact or not np.issubdtype(mine.dtype, np.floating):
-        return mine.tobytes() == other.tobytes()
-    return np.allclose(mine, other, rtol=FLOAT_TOLERANCE, atol=FLOAT_TOLERANCE, equal_nan=True)
+def _equal(mine: np.ndarray, other: np.ndarray, tolerance: float) -> bool:
+    if tolerance and np.issubdtype(mine.dtype, np.floating):
+        return np.allclose(mine, other, rtol=tolerance, atol=tolerance, equal_nan=True)
+    return mine.tobytes() == other.tobytes()  # then -0.0 differs from 0.0, and NaN equals itself
 
 
-def _paths(tree: PyTree) -> str:
-    return f"[{', '.join(_names(tree))}]"
-
-
-def _names(tree: PyTree) -> list[str]:
-    return [_name(path) for path, _ in jax.tree_util.tree_leaves_with_path(tree)]
-
-
-def _name(path: Any) -> str:
-    return jax.tree_util.keystr(path) or "the value"
+def _leaves(tree: PyTree) -> dict[str, Any]:
+    """Return each leaf by its path."""
+    return {jax.tree_util.keystr(path) or "the value": leaf for path, leaf in jax.tree_util.tree_leaves_with_path(tree)}
