@@ -99,7 +99,7 @@ MAX_LINES = {
     "": 1860,
     "adapters": 1970,
     "agents": 3280,
-    "benchmarks": 1320,
+    "benchmarks": 1270,
     "cli": 5800,
     "config": 1110,
     "datasets": 3060,
