@@ -16,7 +16,7 @@ SANITIZED := dist
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help train test test-all test-nightly lint format types docs wheel clean benchmark-peers compare-rules
+.PHONY: help train test test-all test-nightly lint format types docs wheel clean benchmark-peers
 .PHONY: coverage modes sanitize fuzz mutants kills corrupt fuzz-input soak audit
 .PHONY: accelerator accelerator-measure
 .DEFAULT_GOAL := help
@@ -28,7 +28,6 @@ help:
 	@echo "make lint     ruff, check and format              make format   let ruff repair both"
 	@echo "make types    pyright                             make docs     build the pages into dist/docs"
 	@echo "make wheel    build the wheel into dist           make clean    remove .venv, caches and dist"
-	@echo "make compare-rules     play the same small games with JaxARC 1.0.3 and ARCLE 0.2.6, and write docs/other_packages.md"
 	@echo "make benchmark-peers   compare the speed with JaxARC 1.0.3 and ARCLE 0.2.6   (ARGS: --quick, --help)"
 	@echo
 	@echo "Campaigns, which try more than a test may (all take ARGS=--help; docs/reliability.md says what they found):"
@@ -85,9 +84,6 @@ modes: $(READY)
 
 wheel: $(READY)
 	$(BIN)/python -m pip wheel -qq --no-deps --wheel-dir dist .
-
-compare-rules: $(READY) $(PEERS)/.ready
-	$(BIN)/python benchmarks/rules/compare_rules.py
 
 benchmark-peers: $(READY) $(PEERS)/.ready
 	$(BIN)/python benchmarks/compare_peers.py $(ARGS)

@@ -45,23 +45,8 @@ def all_contests(quick: bool) -> tuple[Contest, ...]:
         Contest("5x5-2048", "the same, 2,048, box actions, 5x5", ask(batch=2048, side=5), (*both, JAXARC_EPISODES)),
         Contest("resets-1024", "resets of 1,024 environments, 30x30", ask(kind="resets", batch=1024), both),
         _loop(ask),
-        *(_training(ask, *setting) for setting in ((5, 256, "ladder_l1"), (30, 64, "ladder_l2"))),
     )
     return (*steps, *others)
-
-
-def _training(ask: Any, side: int, batch: int, experiment: str) -> Contest:
-    """Learning: ours as we recommend it, and the plain PPO with the same two networks on both environments."""
-    entrants = (
-        Entrant(f"jaxarc (this), experiment={experiment}", "ours", experiment),
-        *(
-            Entrant(f"{package}, plain PPO, {network.upper()}", worker, network)
-            for network in ("mlp", "cnn")
-            for package, worker in (("jaxarc (this)", "ours"), ("JaxARC 1.0.3", "jaxarc"))
-        ),
-    )
-    what = f"steps of {batch:,} environments with learning, {side}x{side}, box actions"
-    return Contest(f"training-{side}x{side}", what, ask(kind="training", batch=batch, side=side), entrants)
 
 
 def _loop(ask: Any) -> Contest:

@@ -1,7 +1,7 @@
 """The picture of a comparison: steps per second against batch size."""
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,6 @@ from typing import Any
 import matplotlib as mpl
 from contests import ARCLE, JAXARC, JAXARC_EPISODES, OURS, RATIO_CONTEST
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -33,13 +32,11 @@ class Point:
 
 
 def draw_speed(results: dict[str, Any], path: Path) -> None:
-    """Draw the results of the comparison into an SVG or PNG file with a transparent background.
+    """Draw the results of the comparison into an SVG file with a transparent background.
 
     Raises:
-        ValueError: the file's name ends differently, or the results hold no step contest.
+        ValueError: the results hold no step contest.
     """
-    if path.suffix not in {".svg", ".png"}:
-        raise ValueError(f"pictures are .svg or .png, got {path.name!r}")
     style: dict[Any, Any] = {
         "font.family": "DejaVu Sans",
         "font.size": 10.5,
@@ -51,12 +48,12 @@ def draw_speed(results: dict[str, Any], path: Path) -> None:
         figure.patch.set_alpha(0)
         axes = figure.add_axes((0.085, 0.125, 0.885, 0.715))
         _draw(axes, results)
-        _title(figure, results)
+        jax_version = results["packages"].get("ours", {}).get("jax", "")
+        setting = f"random policy, box actions on 30×30, 400 ARC-AGI-1 tasks · {results['hardware']}, jax {jax_version}"
+        figure.text(0.02, 0.935, "Environment steps per second", fontsize=15, weight="bold")
+        figure.text(0.02, 0.878, setting, fontsize=10)
         drawn = io.BytesIO()
-        if path.suffix == ".svg":
-            FigureCanvasSVG(figure).print_svg(drawn, metadata={"Date": None})
-        else:
-            FigureCanvasAgg(figure).print_png(drawn)
+        FigureCanvasSVG(figure).print_svg(drawn, metadata={"Date": None})
     write_whole(path, drawn.getvalue())
 
 
@@ -78,64 +75,35 @@ def _entrants(results: dict[str, Any], name: str) -> Iterator[tuple[dict[str, An
 
 
 def _draw(axes: Axes, results: dict[str, Any]) -> None:
-    ours, vmap, alone = (points(results, entrant.name) for entrant in (OURS, JAXARC, JAXARC_EPISODES))
+    curves = [points(results, entrant.name) for entrant in (OURS, JAXARC, JAXARC_EPISODES)]
+    ours, vmap, alone = curves
     if not ours:
         raise ValueError(f"the results hold no contest {STEP_CONTESTS}BATCH; run: make benchmark-peers")
     axes.set_xscale("log")
     axes.set_yscale("log")
     _style(axes)
-    _curve(axes, ours, BLUE, "-", 2.8)
-    _curve(axes, vmap, ORANGE, "-", 2.0)
-    _curve(axes, alone, ORANGE, (0, (4, 2)), 1.6)
-    top = max(point.highest for point in ours[-3:])
-    _label(axes, (ours[-1].batch, top), "jaxarc, this package", BLUE, (0, 7), weight="bold", align="right")
+    styles = ((BLUE, "-", 2.8), (ORANGE, "-", 2.0), (ORANGE, (0, (4, 2)), 1.6))
+    for curve, (color, line, width) in zip(curves, styles, strict=True):
+        batches = [point.batch for point in curve]
+        lowest, highest = [point.lowest for point in curve], [point.highest for point in curve]
+        axes.fill_between(batches, lowest, highest, color=color, alpha=0.18, linewidth=0)
+        line = {"linestyle": line, "linewidth": width, "marker": "o", "markersize": 2.4 * width}
+        axes.plot(batches, [point.median for point in curve], color=color, zorder=3, **line)
+    label = {"textcoords": "offset points", "fontsize": 11.5, "va": "center"}
+    top = (ours[-1].batch, max(point.highest for point in ours[-3:]))
+    above = label | {"color": BLUE, "weight": "bold", "ha": "right", "va": "bottom"}
+    axes.annotate("jaxarc, this package", top, xytext=(0, 7), **above)
     for curve, text, offset in ((vmap, "JaxARC 1.0.3, vmap", (9, 0)), (alone, "JaxARC 1.0.3, lax.map", (9, 8))):
         if curve:
-            _label(axes, (curve[-1].batch, curve[-1].median), text, ORANGE, offset)
+            axes.annotate(text, (curve[-1].batch, curve[-1].median), xytext=offset, color=ORANGE, **label)
     for _, entrant in _entrants(results, ARCLE.name):
-        axes.plot(1, entrant["median"], "D", color=PURPLE, markersize=7, clip_on=False, zorder=4)
-        _label(axes, (1, entrant["median"]), "ARCLE 0.2.6", PURPLE, (9, -6))
+        place = (1, entrant["median"])
+        axes.plot(*place, "D", color=PURPLE, markersize=7, clip_on=False, zorder=4)
+        axes.annotate("ARCLE 0.2.6", place, xytext=(9, -6), color=PURPLE, **label)
     _ratios(axes, results)
     axes.set_xlim(0.8, 100_000)
-    lowest = min(point.lowest for curve in (ours, vmap, alone) for point in curve)
+    lowest = min(point.lowest for curve in curves for point in curve)
     axes.set_ylim(lowest / 1.8, max(point.highest for point in ours) * 1.9)
-
-
-def _curve(axes: Axes, curve: Sequence[Point], color: str, style: Any, width: float) -> None:
-    batches = [point.batch for point in curve]
-    axes.fill_between(
-        batches,
-        [point.lowest for point in curve],
-        [point.highest for point in curve],
-        color=color,
-        alpha=0.18,
-        linewidth=0,
-    )
-    axes.plot(
-        batches,
-        [point.median for point in curve],
-        color=color,
-        linestyle=style,
-        linewidth=width,
-        marker="o",
-        markersize=2.4 * width,
-        zorder=3,
-    )
-
-
-def _label(
-    axes: Axes,
-    place: tuple[float, float],
-    text: str,
-    color: str,
-    offset: tuple[float, float],
-    weight: str = "normal",
-    align: str = "left",
-) -> None:
-    """Write beside a place, or above it when the text ends there."""
-    side = "bottom" if align == "right" else "center"
-    where = {"xy": place, "xytext": offset, "textcoords": "offset points"}
-    axes.annotate(text, **where, color=color, weight=weight, ha=align, va=side, fontsize=11.5)
 
 
 def _ratios(axes: Axes, results: dict[str, Any]) -> None:
@@ -180,10 +148,3 @@ def _short(value: float) -> str:
         if value >= size:
             return f"{value / size:g}{unit}"
     return f"{value:g}"
-
-
-def _title(figure: Figure, results: dict[str, Any]) -> None:
-    jax_version = results["packages"].get("ours", {}).get("jax", "")
-    setting = f"random policy, box actions on 30×30, 400 ARC-AGI-1 tasks · {results['hardware']}, jax {jax_version}"
-    figure.text(0.02, 0.935, "Environment steps per second", fontsize=15, weight="bold")
-    figure.text(0.02, 0.878, setting, fontsize=10)

@@ -1,6 +1,6 @@
-"""Measure more than ``jaxarc benchmark`` does: resets by task source, adapters, traces, surrogates, devices.
+"""Measure more than ``jaxarc benchmark`` does: adapters, surrogates, devices.
 
-python benchmarks/measure.py tasks --json tasks.json
+python benchmarks/measure.py adapters --json adapters.json
 python benchmarks/measure.py surrogate --rows speedup-sets-64 --cores 1
 """
 
@@ -12,8 +12,6 @@ from typing import Final
 from adapter_rows import adapter_rows
 from scaling_rows import NUM_CORES, scaling_rows
 from surrogate_rows import surrogate_rows
-from task_rows import task_rows
-from trace_rows import trace_rows
 
 from jaxarc.benchmarks import Row, UnknownRowError, choose_rows
 from jaxarc.cli.benchmark import run_benchmark
@@ -22,8 +20,6 @@ BENCHMARKS: Final[Mapping[str, Callable[[], Sequence[Row]]]] = {
     "adapters": adapter_rows,
     "scaling": scaling_rows,
     "surrogate": surrogate_rows,
-    "tasks": task_rows,
-    "traces": trace_rows,
 }
 
 

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
-from jaxarc.profiling import compiled_memory
 from jaxarc.surrogate import (
     CandidateScorer,
     CandidateSet,
@@ -109,21 +108,6 @@ def time_steps(workload: Workload, min_seconds: float) -> dict[str, float]:
     if not np.allclose(losses, losses[0], rtol=_AGREE):
         raise ArithmeticError(f"compiled and plain steps must have the same loss, got {[float(x) for x in losses]}")
     return seconds
-
-
-class CompiledSteps:
-    """Compiled steps of one workload, which go on learning from sample to sample."""
-
-    def __init__(self, workload: Workload):
-        self._learner = _compiled_learner(workload)
-        learner = self._learner
-        program = learner.step.compile(learner.model, learner.state, learner.batch, learner.candidates)
-        self.temp_bytes = compiled_memory(program).temp_bytes or 0
-        """What is alive between the first operation and the last, besides arguments and results."""
-
-    def seconds(self, min_seconds: float) -> float:
-        """Seconds of a step; at least ``min_seconds`` are spent."""
-        return _sustained(self._learner, min_seconds)
 
 
 def _compiled_learner(workload: Workload) -> Learner:

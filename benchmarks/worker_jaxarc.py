@@ -17,7 +17,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from loguru import logger
-from ppo_peer import Game, training_sampler
 from worker_protocol import Request, serve
 
 from jaxarc.configs import DatasetConfig, GridInitializationConfig, JaxArcConfig
@@ -26,7 +25,6 @@ from jaxarc.envs.actions import create_action
 from jaxarc.parsers import ArcAgiParser
 from jaxarc.registration import make
 from jaxarc.utils.buffer import stack_task_list
-from jaxarc.wrappers import AnswerObservationWrapper
 
 SUBMIT, NUM_OPERATIONS, FULL_SIDE, EPISODE_STEPS = 34, 35, 30, 100
 TERMINATED = 2  # step types from here on end an episode
@@ -42,9 +40,7 @@ def measure(request: Request) -> float:
     if key not in _samplers:
         env, params = make_env(selection, side)
         sample = action_sampler(selection, side)
-        if kind == "training":
-            _samplers[key] = training_sampler(game(env, params, side, batch), mode)
-        elif kind == "loop":
+        if kind == "loop":
             _samplers[key] = python_loop(env, params, sample, compiled_outside=mode == "jit")
         else:
             length = max(2, min(request["longest_scan"], WORK_A_CALL[mode] // batch))
@@ -134,26 +130,6 @@ def scan_steps(env: Any, params: Any, sample: Callable, mode: str, batch: int, l
     states, timesteps = jax.jit(_reset_all(env, params, batch))(jax.random.PRNGKey(0))
     carry = (states, timesteps, jnp.zeros(batch), jnp.zeros(batch, jnp.int32))
     return _sampler(play, carry, batch * length)
-
-
-def game(env: Any, params: Any, side: int, batch: int) -> Game:
-    """Show working grid and answer, and reset where the last step ended an episode, as upstream's loop does."""
-    shown = AnswerObservationWrapper(env)
-
-    def start(key: Any) -> Any:
-        return _reset_all(shown, params, batch)(key)
-
-    def step_one(carry: Any, action: Any, key: Any) -> tuple[Any, Any, Any]:
-        names = ("operation", "r1", "c1", "r2", "c2")
-        state, timestep = shown.step(carry[0], dict(zip(names, action, strict=True)), env_params=params)
-        restart = lambda _: shown.reset(key, env_params=params)
-        after = jax.lax.cond(timestep.last(), restart, lambda kept: kept, (state, timestep))
-        return after, timestep.reward, timestep.last()
-
-    def step(carry: Any, actions: Any, key: Any) -> tuple[Any, Any, Any]:
-        return jax.vmap(step_one)(carry, actions, jax.random.split(key, batch))
-
-    return Game(start, step, lambda carry: carry[1].observation[..., :2], side, batch)
 
 
 def scan_resets(env: Any, params: Any, _: Callable, mode: str, batch: int, length: int) -> Callable[[float], float]:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 Request = dict[str, Any]
-"""``kind``: steps, resets, loop or training; ``mode``, ``selection``, ``side``, ``batch``, ``seconds``,
+"""``kind``: steps, resets or loop; ``mode``, ``selection``, ``side``, ``batch``, ``seconds``,
 ``longest_scan``."""
 
 

@@ -38,7 +38,11 @@ def results_page() -> str:
 
 
 def table_text(table: dict) -> str:
-    lines = [f"### {table['title']}", "", "```bash", table["command"], "```", ""]
+    lines = [f"### {table['title']}", ""]
+    if "commit" in table:  # the program is gone since
+        lines += [f"Its program is in the repository at commit `{table['commit']}`: `{table['command']}`.", ""]
+    else:
+        lines += ["```bash", table["command"], "```", ""]
     if table["measured"]:
         lines += [table["measured"], ""]
     lines += [row_text(table["columns"]), "|" + "---|" * len(table["columns"])]

@@ -101,7 +101,7 @@ MAX_LINES = {
     "": 1915,
     "adapters": 2080,
     "agents": 3280,
-    "benchmarks": 1320,
+    "benchmarks": 1270,
     "cli": 5800,
     "config": 1110,
     "datasets": 3060,

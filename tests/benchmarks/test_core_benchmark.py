@@ -10,7 +10,6 @@ import jax
 import numpy as np
 import pytest
 from adapter_rows import VectorLoop, adapter_rows
-from task_rows import task_rows
 
 from jaxarc.benchmarks import (
     Budget,
@@ -23,12 +22,10 @@ from jaxarc.benchmarks import (
 )
 from jaxarc.benchmarks import measure as measure_module
 from jaxarc.benchmarks import speed as speed_module
-from jaxarc.benchmarks.fresh_start import TASKS, start_fresh
+from jaxarc.benchmarks.fresh_start import start_fresh
 from jaxarc.benchmarks.speed import CompiledScan, PythonLoop, Throughput, play_params
 from jaxarc.cli.main import main
-from jaxarc.datasets import load_tasks
 from jaxarc.envs import ArcEnvironment
-from jaxarc.tasks.procedural import procedural_names
 
 
 def run(*arguments):
@@ -95,12 +92,6 @@ def test_the_process_is_pinned_to_the_last_cores_and_only_inside(monkeypatch):
         assert used == 2
         assert cores[-1] == {5, 7}
     assert cores[-1] == {0, 2, 5, 7}
-
-
-def test_where_processes_cannot_be_pinned_nothing_happens(monkeypatch):
-    monkeypatch.setattr(measure_module, "sys", SimpleNamespace(platform="darwin"))
-    with pinned_to_cores(1) as used:
-        assert used is None
 
 
 def test_rows_take_turns_and_exact_ones_are_measured_once():
@@ -217,25 +208,13 @@ def test_a_fresh_process_that_fails_is_quoted(monkeypatch, tmp_path):
 
 
 def test_no_two_rows_have_one_name():
-    ids = [row.row_id for rows in (core_rows(), task_rows(), adapter_rows()) for row in rows]
+    ids = [row.row_id for rows in (core_rows(), adapter_rows()) for row in rows]
     assert len(ids) == len(set(ids))
-
-
-def test_every_procedural_task_has_a_row():
-    ids = {row.row_id for row in task_rows()}
-    assert {f"reset-{name.replace('/', '-')}" for name in procedural_names()} <= ids
-
-
-def test_loaded_sets_have_the_size_that_their_rows_say():
-    assert {count: sum(len(load_tasks(name)) for name in names) for count, names in TASKS.items()} == {
-        400: 400,
-        1120: 1120,
-    }
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_vector_loop_steps_all_environments(mode, monkeypatch):
-    params = play_params("point", side=3, dataset="procedural/transpose", operations=(1, 34))
+    params = play_params("point", side=3, operations=(1, 34))
     loop = VectorLoop(params, 4, mode)
     calls, step = [], loop._env.step
     monkeypatch.setattr(loop._env, "step", lambda actions: calls.append(jax.tree.map(len, actions)) or step(actions))

@@ -3,7 +3,6 @@
 import json
 import time
 from contextlib import nullcontext
-from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -12,13 +11,12 @@ import optax
 import pytest
 import surrogate_workload
 from measure import main
-from surrogate_rows import WORKLOADS, surrogate_rows
-from surrogate_workload import CompiledSteps, Learner, Workload, time_feeding, time_steps
+from surrogate_rows import WORKLOADS, SharedSamples, surrogate_rows
+from surrogate_workload import Learner, Workload, time_feeding, time_steps
 
-from jaxarc.benchmarks import Budget, Row, measure_rows
-from jaxarc.benchmarks.measure import SharedSamples
+from jaxarc.benchmarks import Budget, measure_rows
 from jaxarc.benchmarks.suite import Suite
-from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
+from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig
 from jaxarc.surrogate import create_surrogate_train_step, kl_divergence_loss_jax
 
 
@@ -68,7 +66,6 @@ def test_no_two_rows_have_one_name_and_steps_have_their_target():
     assert len(rows) == len(surrogate_rows())
     assert {rows[f"speedup-{name}"].target for name in WORKLOADS} == {250}
     assert rows["feeding-hidden"].target == 95
-    assert rows["remat-12-memory"].target == 5
 
 
 def test_steps_that_learn_different_things_are_no_measurement(monkeypatch):
@@ -78,7 +75,7 @@ def test_steps_that_learn_different_things_are_no_measurement(monkeypatch):
     monkeypatch.setattr(
         surrogate_workload, "_plain_learner", lambda workload: Learner(workload, create_surrogate_train_step, twice)
     )
-    with pytest.raises(ArithmeticError, match=r"compiled and plain steps must have the same loss, got \[0\.\d+, "):
+    with pytest.raises(ArithmeticError, match="same loss"):
         time_steps(TINY, 0.0)
 
 
@@ -86,14 +83,6 @@ def test_every_workload_fits_its_model():
     for workload in WORKLOADS.values():
         batch, candidates = workload.batch()
         assert candidates.is_real.shape == batch.expert_probs.shape == (workload.num_examples, batch.num_candidates)
-
-
-def test_parts_take_less_memory():
-    workload = replace(TINY, num_examples=20)
-    whole = CompiledSteps(workload)
-    assert whole.seconds(0.0) > 0
-    in_parts = CompiledSteps(replace(workload, training=SurrogateTrainingConfig(accumulation_steps=5)))
-    assert 0 < in_parts.temp_bytes < 0.5 * whole.temp_bytes
 
 
 def feed():
@@ -118,14 +107,6 @@ def test_each_number_of_a_measurement_is_handed_out_once():
     suite = Suite(ONCE)
     assert [samples.sample(suite, name) for name in "abba"] == [1, -1, -2, 2]
     assert efforts == [ONCE, ONCE]
-
-
-def test_a_target_for_accelerators_is_none_for_a_core():
-    row = Row("row", "", "times", lambda _: 3.0, target=2.0, on_accelerators=True)
-    (on_core,) = measure_rows([row], ONCE, lambda *_: None, has_targets=True)
-    (elsewhere,) = measure_rows([row], ONCE, lambda *_: None, has_targets=False, on_accelerator=True)
-    assert on_core.is_met is None
-    assert elsewhere.is_met
 
 
 def test_the_command_writes_its_rows(tmp_path):

@@ -2,10 +2,7 @@ import json
 from types import SimpleNamespace
 
 import jax
-import numpy as np
-import ppo_peer
 import pytest
-from worker_ours import game
 
 from jaxarc.agents.updates import make_params, start_seed
 from jaxarc.benchmarks import Budget, measure_rows, suite, training_rows
@@ -103,7 +100,7 @@ def test_the_command_writes_its_rows(tmp_path, monkeypatch):
     monkeypatch.setattr(suite, "TrainingParts", SimpleNamespace(of=lambda _: speeds))
     path = tmp_path / "training.json"
     with pytest.raises(SystemExit) as exit_info:
-        main(["benchmark", "training", "--quick", "--sizes", "256,1024", "--json", str(path)])
+        main(["benchmark", "training", "--quick", "--sizes", "256,1024", "--output", str(path)])
     assert exit_info.value.code == 0
     rows = {row["id"]: row for row in json.loads(path.read_text())["rows"]}
     assert len(rows) == 2 * 2 * 8
@@ -117,19 +114,3 @@ def test_an_unknown_experiment_is_answered_with_the_known_ones(capsys):
         main(["benchmark", "training", "--experiments", "ladder_l9"])
     assert exit_info.value.code != 0
     assert "ladder_l1" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("network", ["mlp", "cnn"])
-def test_the_plain_ppo_learns_on_our_environment(network, monkeypatch):
-    monkeypatch.setattr(ppo_peer, "ROLLOUT_STEPS", 2)
-    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):  # as the scripts run
-        assert ppo_peer.training_sampler(game(5, 4), network)(0.0) > 0
-
-
-def test_the_plain_ppo_scores_five_independent_choices():
-    sizes = (3, 2, 2, 2, 2)
-    logits = jax.random.normal(jax.random.key(0), (1, sum(sizes)))
-    every = np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), axis=-1).reshape(-1, 5)
-    log_prob, entropy = ppo_peer._score(sizes, np.repeat(logits, len(every), axis=0), every)
-    assert np.exp(log_prob).sum() == pytest.approx(1, rel=1e-5)
-    assert -(np.exp(log_prob) * log_prob).sum() == pytest.approx(float(entropy[0]), rel=1e-5)

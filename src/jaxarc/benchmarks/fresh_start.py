@@ -1,8 +1,7 @@
 """The costs of a process before its first step: import, tasks, compilation. Run as a script, in a process of its own.
 
-``python -P fresh_start.py import make compile tasks`` prints a JSON object: ``import`` seconds of jaxarc beyond jax,
-``make-cold`` and ``make-warm`` seconds of the first and the second ``make``, ``compile`` seconds of a whole rollout,
-``tasks-400-read`` seconds until 400 tasks are on the device, from the published file, and the same of 1,120 tasks.
+``python -P fresh_start.py import make compile`` prints a JSON object: ``import`` seconds of jaxarc beyond jax,
+``make-cold`` and ``make-warm`` seconds of the first and the second ``make``, ``compile`` seconds of a whole rollout.
 """
 
 import json
@@ -13,8 +12,7 @@ import time
 from collections.abc import Collection, Iterable
 from typing import Final
 
-PARTS: Final = ("import", "make", "compile", "tasks")
-TASKS: Final = {400: ("arc-agi-1/training",), 1120: ("arc-agi-2/training", "arc-agi-2/evaluation")}
+PARTS: Final = ("import", "make", "compile")
 NUM_ENVS: Final = 1024
 NUM_STEPS: Final = 100
 
@@ -52,7 +50,7 @@ def measure(parts: Iterable[str]) -> dict[str, float]:
     wanted = set(parts)
     if wanted & {"make", "compile"}:
         seconds |= _make_and_compile("compile" in wanted)
-    return seconds | _load_tasks() if "tasks" in wanted else seconds
+    return seconds
 
 
 def _make_and_compile(compiles: bool) -> dict[str, float]:
@@ -69,19 +67,6 @@ def _make_and_compile(compiles: bool) -> dict[str, float]:
     if compiles:
         playing = start_playing(jax.random.key(0), params, NUM_ENVS)
         seconds["compile"] = compile_steps(playing, params, NUM_ENVS, NUM_STEPS).compile_seconds
-    return seconds
-
-
-def _load_tasks() -> dict[str, float]:
-    import jax
-
-    from jaxarc.datasets import load_tasks
-
-    seconds = {}
-    for count, names in TASKS.items():
-        start = time.perf_counter()
-        jax.block_until_ready([load_tasks(name).buffer() for name in names])
-        seconds[f"tasks-{count}-read"] = time.perf_counter() - start
     return seconds
 
 

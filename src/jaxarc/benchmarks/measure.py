@@ -4,7 +4,7 @@ import difflib
 import os
 import platform
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
@@ -26,7 +26,7 @@ class UnknownRowError(UsageError, KeyError):
 class Row:
     """One thing that is measured.
 
-    The target is for one processor core, or for accelerators; it is a floor, or a ceiling where less is better.
+    The target is for one processor core; it is a floor, or a ceiling where less is better.
     """
 
     row_id: str
@@ -37,7 +37,6 @@ class Row:
     less_is_better: bool = False
     is_exact: bool = False  # the same number each time, so one sample is enough
     fresh_part: str | None = None  # what a fresh process has to do for it
-    on_accelerators: bool = False  # the target is for them, and not for a processor core
 
     def meets(self, value: float) -> bool | None:
         """Whether a value reaches the target; None without one."""
@@ -106,7 +105,6 @@ def measure_rows(
     budget: Budget,
     on_sample: OnSample,
     has_targets: bool = True,
-    on_accelerator: bool = False,
 ) -> list[RowResult]:
     """Take ``budget.repeats`` rounds, each with one sample of every row; rows of fixed size are measured once.
 
@@ -114,8 +112,7 @@ def measure_rows(
         rows: what to measure.
         budget: how much.
         on_sample: called with the progress.
-        has_targets: whether the targets that are for one processor core apply here.
-        on_accelerator: whether those for accelerators do.
+        has_targets: whether the targets apply here.
 
     Returns:
         One result per row, in the order of ``rows``.
@@ -133,31 +130,7 @@ def measure_rows(
             samples[row.row_id].append(row.measure(suite))
             done += 1
     on_sample(done, total, "done")
-    return [
-        RowResult(row, tuple(samples[row.row_id]), on_accelerator if row.on_accelerators else has_targets)
-        for row in rows
-    ]
-
-
-class SharedSamples:
-    """Hands out each number of a measurement once, and measures again when one is asked for again."""
-
-    def __init__(self, measure: Callable[[Budget], Mapping[str, float]]):
-        """Keep what measures.
-
-        Args:
-            measure: all numbers by name.
-        """
-        self._measure = measure
-        self._left: dict[str, float] = {}
-
-    def sample(self, suite: Suite, name: str) -> float:
-        """Return a number that was not returned before."""
-        # One measurement gives several numbers. Each row takes its own, and a row that
-        # comes again starts the next measurement.
-        if name not in self._left:
-            self._left = dict(self._measure(suite.budget))
-        return self._left.pop(name)
+    return [RowResult(row, tuple(samples[row.row_id]), has_targets) for row in rows]
 
 
 @contextmanager

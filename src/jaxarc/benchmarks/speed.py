@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float32, Int32, Key, PyTree
 
-from jaxarc.config import AugmentationConfig
 from jaxarc.constants import MAX_GRID_SIZE, NUM_GRID_OPERATIONS, SUBMIT
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.envs.spaces import action_space, fold_in_each
@@ -177,7 +176,6 @@ def _key_stream() -> Any:
 
 DATASET: Final = "arc-agi-1/training"
 EPISODE_STEPS: Final = 100
-NO_AUGMENTATION: Final = AugmentationConfig()
 MINI_SIDE: Final = 5  # the canvas of Mini-ARC
 
 
@@ -186,25 +184,20 @@ def play_params(
     side: int = MAX_GRID_SIZE,
     history: bool = False,
     operations: tuple[int, ...] = tuple(range(NUM_GRID_OPERATIONS)),
-    dataset: str = DATASET,
-    augmentation: AugmentationConfig = NO_AUGMENTATION,
     executor: str = "auto",
 ) -> EnvParams:
-    """Make the params of an episode of at most 100 steps, by default on ARC-AGI-1 training tasks.
+    """Make the params of an episode of at most 100 steps on ARC-AGI-1 training tasks.
 
     Args:
         selection_format: point, bbox or mask.
         side: rows and columns of the canvas; below 30 only the tasks that fit are played.
         history: whether states remember the actions of their episode.
         operations: the ones that can be drawn, the 35 grid operations by default.
-        dataset: what is played; a name.
-        augmentation: how tasks are changed, by default not at all.
         executor: how the environments are stepped, as ``environment.executor`` says.
     """
     _, params = make(
-        dataset,
+        DATASET,
         too_large="skip",
-        augmentation=augmentation,
         selection_format=selection_format,
         max_grid_height=side,
         max_grid_width=side,

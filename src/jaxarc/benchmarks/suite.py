@@ -9,9 +9,8 @@ import jax
 
 from jaxarc.agents.experiment import Experiment
 from jaxarc.benchmarks.fresh_start import start_fresh
-from jaxarc.benchmarks.speed import DATASET, NO_AUGMENTATION, PythonLoop, Rolling, Throughput, play_params
+from jaxarc.benchmarks.speed import PythonLoop, Rolling, Throughput, play_params
 from jaxarc.benchmarks.training_parts import Speeds, TrainingParts
-from jaxarc.config import AugmentationConfig
 from jaxarc.constants import MAX_GRID_SIZE, NUM_GRID_OPERATIONS
 from jaxarc.envs import ArcEnvironment, EnvParams
 
@@ -38,13 +37,10 @@ class EnvSpec:
     side: int = MAX_GRID_SIZE
     history: bool = False
     operations: tuple[int, ...] = tuple(range(NUM_GRID_OPERATIONS))
-    dataset: str = DATASET
-    augmentation: AugmentationConfig = NO_AUGMENTATION
     executor: str = "auto"
 
     def params(self) -> EnvParams:
-        topics = (self.selection_format, self.side, self.history, self.operations, self.dataset, self.augmentation)
-        return _params(*topics, self.executor)
+        return _params(self.selection_format, self.side, self.history, self.operations, self.executor)
 
 
 class Suite:
@@ -88,10 +84,6 @@ class Suite:
         if spec not in self._resets:
             self._resets[spec] = Throughput.of_resets(spec.params(), spec.num_envs, self.budget.longest_scan)
         return self._resets[spec].sample(self.budget.seconds)
-
-    def microseconds_per_reset(self, spec: EnvSpec) -> float:
-        """Microseconds that a reset of one environment takes in its batch."""
-        return 1e6 / self.resets_per_second(spec)
 
     def cost_ratio(self, larger: EnvSpec, smaller: EnvSpec) -> float:
         """Time per step of a larger rollout over that of a smaller one, measured one after the other."""

@@ -120,11 +120,10 @@ def run_benchmark(
             used = stack.enter_context(pinned_to_cores(cores))
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--cores") from error
-        is_on_accelerator = jax.default_backend() != "cpu"
-        has_targets = used == target_cores and not is_on_accelerator
+        has_targets = used == target_cores and jax.default_backend() == "cpu"
         live = stack.enter_context(closing(LiveLine(Console(stderr=True))))
         show = lambda done, total, what: live.show("sample", done, [what], total)
-        results = measure_rows(chosen, budget, show, has_targets, is_on_accelerator)
+        results = measure_rows(chosen, budget, show, has_targets)
         machine = describe_machine(used)
     console.print(_table(name, results, machine, console.width))
     if json_file is not None:
