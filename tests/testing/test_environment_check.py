@@ -95,6 +95,7 @@ FAULTS = {  # environment -> the check that finds it, and a name in what it says
     faulty.EndsTwice: ("endings", "truncated"),
     faulty.GoesOnAfterTheEnd: ("inert when done", "reward"),
     faulty.PaysNothingWhereItGoesOn: ("step and reset", "[2]"),
+    faulty.BranchesWhereItGoesOn: ("step and reset", "TracerBoolConversionError"),
     faulty.CountsInStaticField: ("no retrace", "step"),
     faulty.DrawsFromNumpy: ("same alone and in a batch", "task_index"),
     faulty.ChangesItsArguments: ("pure", "step"),
