@@ -322,6 +322,7 @@ CALLS: Final[dict[str, tuple[BadCall, ...]]] = {
         BadCall("read_reports(broken_file, Report)", "ValueError", ("broken.json, line",)),
         BadCall('load_agent("no/such/run")', "NotARunError", ("no/such/run",)),
         BadCall("Experiment(training={})", "ConfigValidationError", ("Experiment", "training")),
+        BadCall("SurrogateExperiment(surrogate={})", "ConfigValidationError", ("surrogate", "dict")),
         BadCall("Experiment(environment=config)", "ConfigValidationError", ("Experiment",)),
         BadCall('load_pairs(TaskConfig(train_dataset="arc"), (30, 30))', "UnknownDatasetError", ("arc",)),
         BadCall("EditPolicy.create(key, config, NetworkConfig())", "ValueError", ("reveal_target",)),
@@ -389,93 +390,37 @@ _ANYTHING = "any value of the kind that it names will do"
 _SAME = "another name of a class of this table"
 
 NOTHING_TO_REFUSE: Final[dict[str, str]] = {
-    **dict.fromkeys(
-        (
-            *(
-                "AdaptiveTrainStep",
-                "ArcEnvState",
-                "CandidateSet",
-                "CheckReport",
-                "CompiledRollout",
-                "CompiledTrainStep",
-            ),
-            *(
-                "Curriculum",
-                "Dataset",
-                "Evaluation",
-                "GymnaxParams",
-                "GymnaxState",
-                "LearnerState",
-                "TrainConfig",
-            ),
-            *("Found", "SearchResult"),
-            *("ProceduralTasks", "Recording", "Report", "Rollout", "Score", "TaskBuffer"),
-            *("TaskRow", "TaskStatistics", "Timing", "MetricTotals"),
-            *("TrainingPairs", "TrainingState", "TrainingBatchJAX"),
-            *("GraphBatch", "Checkpoints", "RunFolder", "TrainResult"),
-            *("LookaheadTask", "MeshPlacement", "StructuralModelsTask", "SurrogateAgent", "SurrogateExperiment"),
-            *("SurrogateReport", "SurrogateResult", "clip_coordinates", "edge_loss", "make_task", "train_surrogate"),
+    name: reason
+    for reason, names in {
+        _RETURNED: (
+            "AdaptiveTrainStep ArcEnvState CandidateSet CheckReport CompiledRollout CompiledTrainStep Curriculum "
+            "Dataset Evaluation GymnaxParams GymnaxState LearnerState TrainConfig Found SearchResult ProceduralTasks "
+            "Recording Report Rollout Score TaskBuffer TaskRow TaskStatistics Timing MetricTotals TrainingPairs "
+            "TrainingState TrainingBatchJAX GraphBatch Checkpoints RunFolder TrainResult LookaheadTask MeshPlacement "
+            "StructuralModelsTask SurrogateAgent SurrogateExperiment SurrogateReport SurrogateResult clip_coordinates "
+            "edge_loss make_task train_surrogate"
         ),
-        _RETURNED,
-    ),
-    **dict.fromkeys(
-        (
-            *(
-                "CandidateScorer",
-                "CountingScorer",
-                "EdgeScorer",
-                "EditAgent",
-                "RandomPolicy",
-            ),
-            *("SubmitPolicy", "action_numbers", "apply_counts", "best_first", "candidates_of", "choose_box"),
-            *("count_episodes", "count_played_tasks", "create_adaptive_train_step", "create_jax_surrogate_train_step"),
-            *("create_run_folder", "create_surrogate_train_step"),
-            *(
-                "curriculum_weights",
-                "effective_task_count",
-                "majority_vote",
-            ),
-            *("from_static", "in_one_piece", "init_optimizer", "surrogate_learning_rate", "make_optimizer"),
-            *("make_surrogate_optimizer", "missing_for_lookahead", "missing_for_painting", "one_task_per_pair"),
-            *("one_task_per_test", "over_stages", "place_weights", "play_every_task", "record"),
-            *(
-                "render_task",
-                "require_memory",
-                "task_checksum",
-                "to_static",
-                "load_policy",
-                "TrainedAgent",
-            ),
-            *("numbers_of", "program_memory", "rows_of_submission", "size_of", "write_submission", "write_task_rows"),
+        _OURS: (
+            "CandidateScorer CountingScorer EdgeScorer EditAgent RandomPolicy SubmitPolicy action_numbers "
+            "apply_counts best_first candidates_of choose_box count_episodes count_played_tasks "
+            "create_adaptive_train_step create_jax_surrogate_train_step create_run_folder create_surrogate_train_step "
+            "curriculum_weights effective_task_count majority_vote from_static in_one_piece init_optimizer "
+            "surrogate_learning_rate make_optimizer make_surrogate_optimizer missing_for_lookahead "
+            "missing_for_painting one_task_per_pair one_task_per_test over_stages place_weights play_every_task "
+            "record render_task require_memory task_checksum to_static load_policy TrainedAgent numbers_of "
+            "program_memory rows_of_submission size_of write_submission write_task_rows"
         ),
-        _OURS,
-    ),
-    **dict.fromkeys(
-        (
-            *("CheckedConfig", "IntegerRule", "check_known", "enforce_rules", "limited"),
-            *("refuse_invalid", "refuse_unstructured", "spell", "check_action", "move_offset", "RuleMessages"),
+        _RULES: (
+            "CheckedConfig IntegerRule check_known enforce_rules limited refuse_invalid refuse_unstructured spell "
+            "check_action RuleMessages"
         ),
-        _RULES,
-    ),
-    **dict.fromkeys(
-        (
-            *(
-                "CompileCounter",
-                "DatasetVersion",
-                "Erratum",
-                "GreedyPainter",
-                "SearchPainter",
-                "TraceCache",
-                "any_process",
-                "available_memory",
-                "digest",
-            ),
-            *("enable_compilation_cache", "allgather_text", "distributed_session", "known_issues"),
-            *("barrier", "broadcast_flag", "move_offset", "profile_server"),
-            *("replicate", "require_same", "save_memory_profile", "to_host", "trace"),
+        _ANYTHING: (
+            "move_offset CompileCounter DatasetVersion Erratum GreedyPainter SearchPainter TraceCache any_process "
+            "available_memory digest enable_compilation_cache allgather_text distributed_session known_issues barrier "
+            "broadcast_flag profile_server replicate require_same save_memory_profile to_host trace"
         ),
-        _ANYTHING,
-    ),
-    **dict.fromkeys(("UnifiedActionConfig", "UnifiedDatasetConfig", "UnifiedRewardConfig"), _SAME),
+        _SAME: "UnifiedActionConfig UnifiedDatasetConfig UnifiedRewardConfig",
+    }.items()
+    for name in names.split()
 }
 """Public names without a bad call, each with the reason."""

@@ -52,7 +52,12 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {  # file -> its tests, the quickes
     "envs/operations/execute.py": (_FAMILIES,),
     "envs/operations/flood.py": (_FAMILIES,),
     "envs/operations/kernels.py": (_FAMILIES,),
-    "envs/structured_actions.py": ("tests/envs/test_bad_input.py", "tests/envs/test_checked_actions.py", _CELLS),
+    "envs/structured_actions.py": (
+        "tests/bad_input",
+        "tests/envs/test_bad_input.py",
+        "tests/envs/test_checked_actions.py",
+        _CELLS,
+    ),
     "envs/action_masks.py": ("tests/envs/test_action_masks.py", "tests/wrappers/test_flat_actions.py"),
     "envs/transition.py": (
         *("tests/envs/test_scoring.py", "tests/envs/test_fuzz_episodes.py", "tests/wrappers/test_trials.py"),

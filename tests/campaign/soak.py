@@ -217,7 +217,8 @@ class Soak:
             time.sleep(every)
         problems = []
         for name, process in processes.items():
-            process.kill()
+            if process.poll() is None:  # psutil refuses to kill what has ended
+                process.kill()
             if (code := process.wait()) != 0:
                 problems.append(f"{name} ended with exit code {code}; its output is {self.folder / name}.log")
         return samples, problems or self.resume()

@@ -115,9 +115,3 @@ def test_the_refusal_of_an_operation_says_whether_pairs_can_be_switched(switches
     config = create_test_config(5, "point", (3, 4), allow_demo_switching=switches)
     rule, _ = PointAction(0, 0, 0).rules(config)[0]
     assert said in rule.refusal
-
-
-@pytest.mark.parametrize("number", [2**31, -(2**31) - 1])
-def test_a_number_that_is_no_int32_is_refused(number):
-    with pytest.raises(OverflowError, match=f"must fit int32, got {number}"):
-        PointAction(FILL, number, 0)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import TaskSet
-from jaxarc.envs.functional import arc_reset, arc_step, batch_reset
+from jaxarc.envs.functional import arc_reset, arc_step
 from jaxarc.envs.spaces import action_space
 from jaxarc.files import CHECKSUM, ChecksumError, add_checksum, verify_checksum, without_checksum
 from jaxarc.io.serialization import (
@@ -183,12 +183,6 @@ def test_a_task_without_an_id_cannot_be_saved(tmp_path):
     with pytest.raises(ValueError, match="register_task"):
         save_state_efficiently(state, tmp_path / "state")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_batch_cannot_be_saved_as_one_state(tmp_path):
-    states, _ = batch_reset(jax.random.split(jax.random.key(0), 2), _config("point"))
-    with pytest.raises(ValueError, match="one environment"):
-        save_state_efficiently(states, tmp_path / "state")
 
 
 def test_task_ids_come_from_indices():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jaxarc.config import ConfigValidationError, ScheduleConfig
+from jaxarc.config import ScheduleConfig
 from jaxarc.nn.optimizers import entropy_weight_schedule, learning_rate_schedule
 
 STEPS = 100
@@ -49,8 +49,3 @@ def test_a_learning_rate_of_nothing_stays_nothing():
 def test_the_entropy_weight_goes_straight_from_one_number_to_the_other():
     schedule = entropy_weight_schedule(ScheduleConfig(entropy_weight=0.1, final_entropy_weight=0.02), 8)
     np.testing.assert_allclose([float(schedule(step)) for step in (0, 4, 8, 9)], [0.1, 0.06, 0.02, 0.02], rtol=1e-5)
-
-
-def test_an_unknown_decay_is_refused():
-    with pytest.raises(ConfigValidationError, match=r"decay.*'linear'.*'exponential'"):
-        ScheduleConfig(decay="exponential")

@@ -139,16 +139,6 @@ def test_states_of_another_batch_or_environment_are_refused():
         rollout(env.env, params, filling(), KEY, B, S, states=states)
 
 
-@pytest.mark.parametrize(
-    ("num_envs", "num_steps", "chunk_steps", "complaint"),
-    [(0, 1, None, "got num_envs=0"), (1, 0, None, "got num_steps=0"), (1, 1, 0, "got chunk_steps=0")],
-)
-def test_empty_rollouts_are_refused(num_envs, num_steps, chunk_steps, complaint):
-    env, params = make_world()
-    with pytest.raises(ValueError, match=f"1 or more, {complaint}"):
-        rollout(env, params, filling(), KEY, num_envs, num_steps, chunk_steps=chunk_steps)
-
-
 def test_meshes_with_explicit_and_further_axes_work_too():
     env, params = make_world()
     mesh = jax.make_mesh((1, 1), ("data", "model"), axis_types=(AxisType.Explicit,) * 2)

@@ -104,12 +104,6 @@ def test_a_state_shows_input_grid_target_difference_clipboard_and_where_it_stand
     assert state_image(state).height > 5 * 12
 
 
-def test_a_batch_of_states_is_not_drawn_as_one(state):
-    batch = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), state)
-    with pytest.raises(ValueError, match="2 states are drawn one by one"):
-        state_svg(batch)
-
-
 def test_notebooks_show_tasks_and_states(state):
     task = create_mock_task(5, 5)
     assert texts_of(task._repr_svg_()) == ["jaxarc/mock", "train 0", "train 1", "train 2", "test 0"]

@@ -101,11 +101,6 @@ def test_a_checkpoint_of_another_format_is_refused(saved, monkeypatch):
         read_record(saved)
 
 
-def test_a_missing_checkpoint_is_named(tmp_path):
-    with pytest.raises(CheckpointError, match=r"there is no checkpoint .*nowhere; name a folder"):
-        load_checkpoint(tmp_path / "nowhere", tree())
-
-
 @pytest.mark.parametrize(
     ("like", "complaint"),
     [

@@ -5,7 +5,6 @@ import pytest
 
 from jaxarc.config import SearchConfig
 from jaxarc.search import GridProgram, ProgramError, Question, WordError, search_all, solve
-from jaxarc.tasks import TaskFormatError
 
 SMALL = SearchConfig(max_cost=2)
 
@@ -339,15 +338,6 @@ def test_one_demonstration_of_any_size_is_answered(shape):
     shown, asked = grids(shape, shape, colors=(1, 2))
     result = solve(demonstrate(lambda grid: 3 - grid, [shown]), asked, SearchConfig(max_cost=1))
     np.testing.assert_array_equal(result.answers[0].answer, 3 - asked)
-
-
-def test_what_is_no_task_is_refused_by_name():
-    with pytest.raises(TaskFormatError, match="train"):
-        solve([], [[1]], SMALL)
-    with pytest.raises(TaskFormatError, match="31"):
-        solve([([[1]], np.ones((31, 31), np.int8))], [[1]], SMALL)
-    with pytest.raises(TaskFormatError, match="11"):
-        solve([([[1]], [[2]])], [[11]], SMALL)
 
 
 @pytest.mark.parametrize(

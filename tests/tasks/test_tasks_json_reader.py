@@ -61,11 +61,6 @@ def test_folder_without_tasks_is_refused(tmp_path):
         read_json(tmp_path)
 
 
-def test_missing_path_is_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no file or folder"):
-        read_json(tmp_path / "nothing")
-
-
 def test_message_names_file_pair_row_and_column(tmp_path):
     data = {**TASK, "train": [*TASK["train"], {"input": [[0, 0], [0, None]], "output": [[1]]}]}
     file = write(tmp_path / "bad.json", data)

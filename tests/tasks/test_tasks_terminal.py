@@ -34,12 +34,6 @@ def test_grid_is_drawn_in_the_colors_of_arc():
     assert "48;2;0;0;0" in output
 
 
-@pytest.mark.parametrize(("grid", "message"), [([1, 2], r"two axes .* got shape \(2,\)"), ([[10]], r"got 10\.\.10")])
-def test_what_is_not_a_grid_is_not_drawn(grid, message):
-    with pytest.raises(ValueError, match=message):
-        render_grid(np.array(grid))
-
-
 def test_grid_of_padding_only_is_empty():
     assert render_grid(np.full((2, 2), -1)).plain == ""
 

@@ -157,6 +157,12 @@ class PaysNothingWhereItGoesOn(Toy):
         return after, observation, jnp.zeros_like(reward), *rest
 
 
+class BranchesWhereItGoesOn(Toy):
+    def step_and_reset(self, state, action, params):
+        after, observation, reward, done, info = super().step_and_reset(state, action, params)
+        return after, observation, reward if done else -reward, done, info
+
+
 # Calls.
 class CountingState(ToyState):
     count: int = eqx.field(static=True, default=0)

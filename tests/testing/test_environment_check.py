@@ -87,6 +87,7 @@ FAULTS = {  # environment -> the check that finds it, and a name in what it says
     faulty.EndsTwice: ("endings", "truncated"),
     faulty.GoesOnAfterTheEnd: ("inert when done", "reward"),
     faulty.PaysNothingWhereItGoesOn: ("step and reset", "[2]"),
+    faulty.BranchesWhereItGoesOn: ("step and reset", "TracerBoolConversionError"),
     faulty.DrawsFromNumpy: ("pure", ".task_index"),
     faulty.ChangesItsArguments: ("pure", "step"),
     faulty.RemembersCalls: ("pure", "keys"),
