@@ -20,7 +20,7 @@ from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.nn.precision import DTYPES, cast_floats, products_in, require_precision
 from jaxarc.prng import keys_of_seeds
 from jaxarc.runs.checkpoint import CheckpointError, load_checkpoint
-from jaxarc.runs.folder import RunFolder, find_run_folder
+from jaxarc.runs.folder import RunFolder, locate_run, open_run_folder
 from jaxarc.runs.state import WhichCheckpoint, chosen_checkpoint
 from jaxarc.types import Observation, PRNGKey
 
@@ -172,7 +172,7 @@ def load_agent(
         ValueError: the precision is unknown.
     """
     require_precision(precision, "load_agent")
-    folder = find_run_folder(Path(run))
+    folder = open_run_folder(locate_run(Path(run)))
     rules = saved_experiment(folder, checkpoint).environment.with_fields(**fields)
     policy, predictor = load_policy(folder, checkpoint, seed, rules, precision)
     return TrainedAgent(policy, rules, samples, precision, predictor)

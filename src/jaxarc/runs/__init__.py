@@ -1,7 +1,7 @@
 """Runs of whatever is trained: the loop, its metrics, its checkpoints and its folder."""
 
 from jaxarc.runs.checkpoint import CheckpointError, Checkpoints, DamagedCheckpointWarning, load_checkpoint
-from jaxarc.runs.folder import RunFolder, RunFolderError, create_run_folder, find_run_folder, open_run_folder
+from jaxarc.runs.folder import RunFolder, RunFolderError, create_run_folder, locate_run, open_run_folder
 from jaxarc.runs.loop import Trainable, TrainingDivergedError, TrainResult
 from jaxarc.runs.metrics import read_reports
 from jaxarc.runs.state import IncompatibleRunError, OtherVersionsWarning
@@ -21,8 +21,8 @@ __all__ = [
     "Trainable",
     "TrainingDivergedError",
     "create_run_folder",
-    "find_run_folder",
     "load_checkpoint",
+    "locate_run",
     "numbers_of",
     "open_run_folder",
     "read_reports",

@@ -147,17 +147,13 @@ def open_run_folder(path: Path) -> RunFolder:
     return folder
 
 
-def find_run_folder(path: Path) -> RunFolder:
-    """Return the folder of an earlier run, or of a trained agent of this package; what is found is for reading only.
+def locate_run(path: Path) -> Path:
+    """Return a path as it is, or, of a bare name that is not there, the trained agent that the package brings.
 
-    Args:
-        path: a folder, or else the name of a folder of :data:`TRAINED`: ``Path("ladder_l2_small")``.
-
-    Raises:
-        NotARunError: it is neither.
+    ``Path("ladder_l2_small")`` becomes its folder in :data:`TRAINED`, which is for reading only.
     """
     is_name = path.name == str(path) and not path.exists()
-    return open_run_folder(TRAINED / path if is_name and (TRAINED / path).is_dir() else path)
+    return TRAINED / path if is_name and (TRAINED / path).is_dir() else path
 
 
 def library_versions() -> dict[str, str]:
