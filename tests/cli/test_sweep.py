@@ -8,7 +8,6 @@ from jaxarc.agents import Report
 from jaxarc.agents.train import AgentResult
 from jaxarc.cli.main import main
 from jaxarc.cli.sweep import expand
-from jaxarc.config import ConfigValidationError
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.runs import TrainingDivergedError
 
@@ -51,11 +50,6 @@ def test_every_combination_is_made_in_the_order_of_the_overrides():
         for seed in (0, 1)
         for rate in (1, 2)
     ]
-
-
-def test_a_list_is_one_value_and_nothing_to_combine_is_an_error():
-    with pytest.raises(ConfigValidationError, match="--multirun needs a field with several values"):
-        expand(["action.allowed_operations=[1,2]"])
 
 
 def test_runs_follow_each_other_in_folders_of_their_own_below_one(capsys, tmp_path, trained):

@@ -13,11 +13,11 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
+from jaxarc.cli.console import print_line
 from jaxarc.cli.signals import signals_interrupt
-from jaxarc.cli.trace_options import FormatOption, action_format_of, pair_id_of
+from jaxarc.cli.trace_options import FormatOption, pair_id_of
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_search import FoundTask, find_task
-from jaxarc.errors import visible
 from jaxarc.experts import ActionFormat
 from jaxarc.runs import open_run_folder
 from jaxarc.traces.files import TraceFileError
@@ -61,12 +61,11 @@ def hosts_of(names: list[str] | None) -> tuple[str, ...]:
 
 def serve(site: "LocalSite", opens: bool, console: Console) -> None:
     """Serve until Ctrl-C, which is how such a command ends well."""
-    console.print(site.url, highlight=False, markup=False, soft_wrap=True)
-    console.print("Open it in a browser on this machine; Ctrl-C ends it.", highlight=False)
+    print_line(console, site.url)
+    print_line(console, "Open it in a browser on this machine; Ctrl-C ends it.")
     for host in site.allowed_hosts:
         path = site.url.partition(f":{site.port}")[2]
-        line = f"Behind the proxy {host}: open its address for port {site.port}, with {path} at the end."
-        console.print(visible(line), highlight=False, markup=False, soft_wrap=True)
+        print_line(console, f"Behind the proxy {host}: open its address for port {site.port}, with {path} at the end.")
     if opens:
         # The command line of a browser can be read by other users: the address on it leads in once only.
         webbrowser.open(site.entrance)
@@ -112,13 +111,10 @@ def play(
     from jaxarc.play.play_site import PlaySite
 
     path = Path(task)
-    form = action_format_of(action_format)
-    game = _go_on(path, output) if path.suffix == ".jsonl" else _begin(task, pair, form, output)
+    game = _go_on(path, output) if path.suffix == ".jsonl" else _begin(task, pair, action_format, output)
     pair_id = game.episode.pair_id
     console = Console()
-    console.print(
-        visible(f"{pair_id.node} of {game.dataset}; episodes are saved in {output}"), markup=False, soft_wrap=True
-    )
+    print_line(console, f"{pair_id.node} of {game.dataset}; episodes are saved in {output}")
     serve(LocalSite(PlaySite(game).app(), port, hosts), opens, console)
 
 

@@ -24,10 +24,10 @@ from jaxarc.cli.players import (
     load_player,
     load_solver,
 )
-from jaxarc.cli.search import search_tasks
+from jaxarc.cli.search_command import search_tasks
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.config import ConfigValidationError, SearchConfig
-from jaxarc.config.environment import SELECTION_FORMATS
+from jaxarc.config.environment_rules import SELECTION_FORMATS
 from jaxarc.config.training import Precision
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import (
