@@ -75,15 +75,6 @@ def test_the_interval_holds_the_mean_of_the_population_about_95_times_in_100():
     assert 0.87 <= hits / 200 <= 0.99  # the percentile bootstrap is a little narrow at 20 seeds
 
 
-def test_what_is_no_run_or_lacks_the_metric_is_refused_by_name(tmp_path):
-    run = make_run(tmp_path / "run", [0.0])
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ComparisonError, match="empty"):
-        read_groups([run, tmp_path / "empty"], RATE)
-    with pytest.raises(ComparisonError, match=r"'solved'.*evaluation_solve_rate"):
-        read_groups([run], "solved")
-
-
 def test_a_damaged_file_is_refused_by_name(tmp_path):
     run = RunFolder(make_run(tmp_path / "run", [0.0]))
     text = run.metrics.read_text()
@@ -92,6 +83,8 @@ def test_a_damaged_file_is_refused_by_name(tmp_path):
         with pytest.raises(ComparisonError, match=r"metrics\.jsonl"):
             read_groups([run.path], RATE)
     run.metrics.write_text(text)
+    with pytest.raises(ComparisonError, match=r"'solved'.*evaluation_solve_rate"):
+        read_groups([run.path], "solved")
     run.config.write_text("[]")
     with pytest.raises(ComparisonError, match=r"config\.json"):
         read_groups([run.path], RATE)

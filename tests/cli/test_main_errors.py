@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 from compiling import EXECUTORS
+from run_command import run_command
 from typer.core import TyperGroup
 
 import jaxarc
-from jaxarc.cli.main import COMMANDS, load_command, main, subcommands
+from jaxarc.cli.main import COMMANDS, load_command, subcommands
 
 
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as exit_info:
-        main(arguments)
-    output = capsys.readouterr()
-    return exit_info.value.code, output.out, output.err
+def run(*arguments):
+    result = run_command(*arguments)
+    return result.exit_code, result.stdout, result.stderr
 
 
 @pytest.mark.parametrize(
@@ -47,8 +46,8 @@ def run(capsys, *arguments):
         (["rollout", "--num-env", "3"], 2, "--num-envs"),
     ],
 )
-def test_a_mistake_is_one_line_on_stderr_and_an_exit_code(capsys, arguments, code, complaint):
-    actual_code, out, err = run(capsys, *arguments)
+def test_a_mistake_is_one_line_on_stderr_and_an_exit_code(arguments, code, complaint):
+    actual_code, out, err = run(*arguments)
     assert actual_code == code
     assert complaint in err
     assert err.startswith("error: ")
@@ -59,18 +58,6 @@ def test_a_mistake_is_one_line_on_stderr_and_an_exit_code(capsys, arguments, cod
 def all_commands():
     for name in COMMANDS:
         yield from subcommands(load_command(name))
-
-
-def test_a_command_is_asked_for_help_in_three_ways(capsys):
-    explained = {
-        run(capsys, *words)
-        for words in (["tasks", "show", "--help"], ["tasks", "show", "-h"], ["help", "tasks", "show"])
-    }
-    assert len(explained) == 1
-    (code, out, err), *_ = explained
-    assert (code, err) == (0, "")
-    assert "jaxarc tasks show" in out
-    assert run(capsys, "help") == run(capsys, "--help") == run(capsys, "-h")
 
 
 def test_the_package_is_the_command():
@@ -124,28 +111,19 @@ def test_quiet_and_json_are_the_same_in_every_command():
         assert spelled == {name}
 
 
-def test_info_names_versions_folders_and_missing_extras(capsys, monkeypatch, tmp_path):
+def test_info_names_versions_folders_and_missing_extras(monkeypatch, tmp_path):
     monkeypatch.setenv("JAXARC_DATA", str(tmp_path))
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "uvicorn" else find(name))
     (tmp_path / "file").write_bytes(b"12345")
-    code, out, _ = run(capsys, "info", "--json")
+    code, out, _ = run("info", "--json")
     facts = json.loads(out)
     assert code == 0
     assert facts["versions"]["jaxarc"] == jaxarc.__version__
     assert facts["folders"]["data"] == {"path": str(tmp_path), "bytes": 5}
     assert facts["extras"]["play"] == ["uvicorn"]
     assert facts["executor"] == EXECUTORS[0]
-    assert "pip install uvicorn" in run(capsys, "info")[1]
-
-
-def test_show_prints_every_value_with_the_overrides_in_place(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code, out, _ = run(capsys, "train", "--show", "schedule.learning_rate=0.5")
-    assert code == 0
-    assert "learning_rate: 0.5\n" in out
-    assert "recolor: all\n" in out
-    assert not list(tmp_path.iterdir())
+    assert "pip install uvicorn" in run("info")[1]
 
 
 def test_help_loads_no_jax_and_no_command():

@@ -51,12 +51,6 @@ def run(*arguments) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
-def test_download_installs_and_says_where(archive):
-    code, out, _ = run("download", "tiny")
-    assert (code, out) == (0, f"tiny: 1 tasks in {installed_path('tiny')}\n")
-    assert installed_names() == ("tiny",)
-
-
 def test_download_all_brings_what_can_be_had_and_fails_in_the_end(archive, monkeypatch):
     server, _ = archive
     lost = Archive(server.url + "/lost", "", "MIT", 1, "0" * 64, any_json, "easy.json")
@@ -106,12 +100,6 @@ def test_import_of_tasks_of_one_s_own(tmp_path, kind):
     assert read_installed("lab/mine").task_ids == ("easy",)
 
 
-def test_a_published_set_under_another_name_is_recognized(archive):
-    code, out, _ = run("import", archive[1], "--name", "mine")
-    assert code == 0
-    assert "These are the tasks of tiny; import them with --name tiny" in out
-
-
 def test_a_set_with_other_tasks_is_replaced_only_when_asked(tmp_path):
     file = tmp_path / "easy.json"
     file.write_text(task_json(3))
@@ -126,21 +114,12 @@ def test_a_set_with_other_tasks_is_replaced_only_when_asked(tmp_path):
     assert read_installed("easy").tasks[0].train[0][1].tolist() == [[4]]
 
 
-@pytest.mark.parametrize("name", ["arc-agi-1/training", "mini-arc/mine"])
-def test_the_names_of_built_in_sets_are_taken(tmp_path, name):
+@pytest.mark.parametrize("name", ["arc-agi-1/training", "mini-arc/mine", "../up", "a:first=3"])
+def test_a_name_that_is_taken_or_cannot_be_one_is_refused(tmp_path, name):
     (tmp_path / "easy.json").write_text(task_json(3))
     code, _, err = run("import", tmp_path / "easy.json", "--name", name)
-    assert code == 2
-    assert "jaxarc's own" in " ".join(err.replace("│", " ").split())
+    assert (code, "--name" in err) == (2, True)
     assert installed_names() == ()
-
-
-@pytest.mark.parametrize("name", ["../up", "a:first=3"])
-def test_a_name_that_cannot_be_one_is_refused(tmp_path, name):
-    (tmp_path / "easy.json").write_text(task_json(3))
-    code, _, err = run("import", tmp_path / "easy.json", "--name", name)
-    assert code == 2
-    assert "cannot name a task set" in " ".join(err.replace("│", " ").split())
 
 
 def test_a_removed_set_is_gone_even_a_damaged_one(tmp_path):

@@ -150,21 +150,6 @@ def test_a_broken_line_does_not_keep_the_others_out(data, cache, tmp_path):
     assert "traces.jsonl, line 2" in result.output
 
 
-def test_sessions_of_people_are_imported(data, tmp_path):
-    steps = [
-        {"action": {"tool": "start"}, "grid": [[0]]},
-        {"action": {"tool": "resize"}, "grid": [[0, 0]]},
-        {"action": {"tool": "fill"}, "grid": [[3, 3]]},
-    ]
-    session = {"task_id": "one", "action_sequence": json.dumps({"action_sequence": steps})}
-    (tmp_path / "trace.json").write_text(json.dumps(session))
-    result = run("import", tmp_path / "trace.json", data, cache=tmp_path / "other")
-    assert result.exit_code == 0, result.output
-    assert "1 traces imported, 0 rejected of 1 sessions" in result.output
-    verified = run("verify", data, "--expert", "human", "--format", "mask", cache=tmp_path / "other")
-    assert cells_of_first_row(verified)[1:4] == ["6", "2", "2"]
-
-
 @pytest.mark.parametrize(
     ("options", "strategy"),
     [
@@ -297,10 +282,3 @@ def test_every_session_of_arctraj_has_a_verdict(data, tmp_path):
     assert [one["verdict"] for one in listed] == ["exact", "rewritten", "rejected", "rejected", "rejected"]
     assert (listed[0]["session"], listed[0]["pair"], listed[0]["steps"]) == ("ARCTraj.csv, row 1, log 0", "test/0", 3)
     assert all(bool(one["reason"]) == (one["verdict"] == "rejected") for one in listed)
-
-
-def test_lines_of_traces_get_no_verdicts(data, tmp_path):
-    (tmp_path / "traces.jsonl").write_text("{}")
-    result = run("import", tmp_path / "traces.jsonl", data, "--verdicts", tmp_path / "verdicts.jsonl")
-    assert result.exit_code == 2
-    assert "--verdicts" in result.stderr

@@ -52,11 +52,6 @@ def test_every_group_is_there_with_its_choices_and_every_field_with_its_value(te
             assert re.search(rf"^  {field.name} +\S", text, re.MULTILINE), field.name
 
 
-def test_values_are_those_of_a_run_without_overrides_as_the_command_line_takes_them(text):
-    for line in ("max_episode_steps +100 ", "learning_rate +0.004 ", "reveal_target +true ", "max_seconds +null "):
-        assert re.search(rf"^  {line}", text, re.MULTILINE), line
-
-
 def test_the_help_is_short_and_has_presets_topics_and_common_fields():
     text = printed("--help")
     assert len(text.splitlines()) < 160

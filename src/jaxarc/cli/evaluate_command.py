@@ -257,10 +257,10 @@ def evaluate(
 def _refuse(ctx: typer.Context, names: tuple[str, ...], why: str) -> None:
     """Refuse options that were given, but mean nothing here."""
     for param in ctx.command.params:
-        if param.name in names and ctx.get_parameter_source(param.name).name == "COMMANDLINE":
-            raise typer.BadParameter(
-                why, param_hint=param.opts[0] if param.opts[0].startswith("-") else param.name.upper()
-            )
+        source = ctx.get_parameter_source(param.name or "")
+        if param.name in names and source is not None and source.name == "COMMANDLINE":
+            option = param.opts[0] if param.opts[0].startswith("-") else param.name.upper()
+            raise typer.BadParameter(why, param_hint=option)
 
 
 def _score_file(file: Path, attempts: int, tasks: TaskSet) -> _Scored:

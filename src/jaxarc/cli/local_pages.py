@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 import jax
 import typer
 from rich.console import Console
-from rich.status import Status
 
 from jaxarc.cli.console import print_line
 from jaxarc.cli.signals import signals_interrupt
@@ -38,6 +37,8 @@ AllowHostOption = Annotated[
 ]
 
 _LIBRARIES: Final = ("starlette", "uvicorn")
+_NICENESS: Final = 10  # the run that is watched comes first
+_FIRST: Final = "arc-agi-1/training/d037b0a7"  # 3x3, and seen through at a glance
 
 
 def require_play_extra() -> None:
@@ -74,9 +75,6 @@ def serve(site: "LocalSite", opens: bool, console: Console) -> None:
         site.run()
 
 
-_FIRST: Final = "arc-agi-1/training/d037b0a7"  # 3x3, and seen through at a glance
-
-
 def play(
     task: Annotated[
         str,
@@ -110,45 +108,34 @@ def play(
     from jaxarc.play.local_site import LocalSite
     from jaxarc.play.play_site import PlaySite
 
-    path = Path(task)
-    game = _go_on(path, output) if path.suffix == ".jsonl" else _begin(task, pair, action_format, output)
-    pair_id = game.episode.pair_id
+    game = _game(task, pair, action_format, output)
     console = Console()
-    print_line(console, f"{pair_id.node} of {game.dataset}; episodes are saved in {output}")
+    print_line(console, f"{game.episode.pair_id.node} of {game.dataset}; episodes are saved in {output}")
     serve(LocalSite(PlaySite(game).app(), port, hosts), opens, console)
 
 
-def _begin(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "Game":
-    from jaxarc.play.play_site import Game
-
-    found = find_task(task)
-    pair_id = pair_id_of(found.tasks, found.task_id, pair)
-    with _compiling():
-        return Game(found.tasks, found.dataset, pair_id, action_format, folder)
-
-
-def _go_on(path: Path, folder: Path) -> "Game":
-    """Lay out an episode as it was left."""
+def _game(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "Game":
+    """Begin an episode, or lay out the one of a file as it was left."""
     from jaxarc.play.episode import HELPED, WrongMoveError, read_human_episode
     from jaxarc.play.play_site import Game
 
+    compiling = Console(stderr=True).status("Compiling the environment ...")
+    path = Path(task)
+    if path.suffix != ".jsonl":
+        found = find_task(task)
+        pair_id = pair_id_of(found.tasks, found.task_id, pair)
+        with compiling:
+            return Game(found.tasks, found.dataset, pair_id, action_format, folder)
     line = read_human_episode(path)
     found = FoundTask(load_tasks(line.dataset), line.dataset, line.pair_id.task_id) if line.dataset else None
     tasks, dataset, _ = found or find_task(line.pair_id.task_id)
-    with _compiling():
+    with compiling:
         try:
             game = Game(tasks, dataset, line.pair_id, line.spec.action_format, folder)
             game.episode.take_up(line.actions, line.spec.expert == HELPED, path)
         except WrongMoveError as error:
             raise TraceFileError(f"{path} cannot be gone on with: {error}") from error
     return game
-
-
-def _compiling() -> Status:
-    return Console(stderr=True).status("Compiling the environment ...")
-
-
-_NICENESS: Final = 10  # the run comes first
 
 
 def watch(

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxarc.cli.console import DatasetArgument, escape, number_table, print_line
-from jaxarc.cli.trace_options import CacheOption, find_pair, solved_in_environment
+from jaxarc.cli.trace_options import CacheOption, Played, find_pair, solved_in_environment
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.experts import ExpertError, Pair
 from jaxarc.files import write_whole
@@ -63,7 +63,7 @@ def import_traces(
         raise typer.BadParameter("is for sessions of people (*.csv, *.json); leave it out", param_hint="--verdicts")
     people = None if is_ours else convert_sessions(read_human_sessions(file), tasks)
     candidates, rejected = _read_lines(file, tasks) if people is None else _of_people(people, tasks)
-    played = [(pair, trace.actions, trace.spec.action_format) for _, pair, trace in candidates]
+    played: list[Played] = [(pair, trace.actions, trace.spec.action_format) for _, pair, trace in candidates]
     checked = list(zip(candidates, solved_in_environment(played), strict=True))
     refused = {name for (name, *_), is_solved in checked if not is_solved}
     rejected += [(name, _UNSOLVED) for (name, *_), is_solved in checked if not is_solved]
@@ -107,8 +107,11 @@ def _read_lines(file: Path, tasks: TaskSet) -> tuple[list[_Candidate], list[_Rej
 
 def _of_people(people: HumanTraces, tasks: TaskSet) -> tuple[list[_Candidate], list[_Rejected]]:
     pairs = pairs_by_id(tasks)
-    found = [one for one in people.verdicts if one.pair_id is not None and one.trace is not None]
-    candidates = [(one.name, pairs[one.pair_id], one.trace) for one in found]
+    candidates = [
+        (one.name, pairs[one.pair_id], one.trace)
+        for one in people.verdicts
+        if one.pair_id is not None and one.trace is not None
+    ]
     return candidates, [(f"{one.name} {one.task_id}".strip(), one.reason) for one in people.rejected]
 
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeAlias
 
 import typer
 from rich.console import Console
@@ -29,6 +29,9 @@ PairsOption = Annotated[PairChoice, typer.Option(help="Which pairs of each task.
 CacheOption = Annotated[
     Path | None, typer.Option(help="Folder of the recorded traces. Default: in the user's cache folder.")
 ]
+
+Played: TypeAlias = tuple[Pair, Sequence[Action], ActionFormat]
+"""What an expert or a person did on a pair."""
 
 
 def load_expert(name: str) -> AnyExpert:
@@ -90,14 +93,15 @@ def not_recorded(spec: ExpertSpec, what: str, dataset: str, expert: str) -> Trac
     )
 
 
-def solved_in_environment(played: Sequence[tuple[Pair, Sequence[Action], ActionFormat]]) -> list[bool]:
+def solved_in_environment(played: Sequence[Played]) -> list[bool]:
     """Play actions again in the environment itself, those of a format together, and return which solve their pair."""
     from jaxarc.traces.replay import replay  # imports JAX
 
     solved: dict[int, bool] = {}
+    forms: list[ActionFormat] = [form for *_, form in played]
     with Console(stderr=True).status("Replaying ..."):
-        for form in dict.fromkeys(form for *_, form in played):
-            chosen = [i for i, (*_, its_form) in enumerate(played) if its_form == form]
+        for form in dict.fromkeys(forms):
+            chosen = [i for i, its_form in enumerate(forms) if its_form == form]
             listed = replay([played[i][0] for i in chosen], [played[i][1] for i in chosen], form)
             solved |= zip(chosen, map(bool, listed), strict=True)
     return [solved[i] for i in range(len(played))]
