@@ -100,7 +100,7 @@ MAX_LINES = {
     "adapters": 1970,
     "agents": 3280,
     "benchmarks": 1320,
-    "cli": 5310,
+    "cli": 5290,
     "config": 1110,
     "datasets": 3060,
     "envs": 5190,

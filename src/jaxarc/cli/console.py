@@ -40,6 +40,9 @@ DatasetArgument: TypeAlias = Annotated[
 QuietOption: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors, no bar and no table.")
 ]
+AgentSeedOption: TypeAlias = Annotated[
+    int | None, typer.Option(help="For a run with several seeds: the agent of this seed. Default: the first.")
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 _PAIR: Final = re.compile(r"(train|test)/([0-9]{1,4})")
 _SHOWN: Final = 20  # names of a list

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from jaxarc.agents.saved_agent import WhichCheckpoint
-from jaxarc.cli.console import JsonOption, QuietOption, escape, print_json, progress_bar, warn
+from jaxarc.cli.console import AgentSeedOption, JsonOption, QuietOption, escape, print_json, progress_bar, warn
 from jaxarc.cli.evaluation_files import EvaluationFiles, print_evaluation
 from jaxarc.cli.players import (
     DEFAULT_FORMAT,
@@ -88,10 +88,7 @@ def evaluate(
             help="For a run folder: the best on unseen pairs, or the newest. Default: best; last for a surrogate."
         ),
     ] = None,
-    agent_seed: Annotated[
-        int | None,
-        typer.Option(help="For a run folder with several seeds: the agent of this seed. Default: the first."),
-    ] = None,
+    agent_seed: AgentSeedOption = None,
     precision: Annotated[
         Precision | None,
         typer.Option(help="For a run folder: precision of the network's weights and products. Default: float32."),

@@ -12,7 +12,7 @@ import jax
 import typer
 from rich.console import Console
 
-from jaxarc.cli.console import print_line
+from jaxarc.cli.console import AgentSeedOption, print_line
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.cli.trace_options import FormatOption, pair_id_of
 from jaxarc.datasets import load_tasks
@@ -141,9 +141,7 @@ def _game(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "G
 def watch(
     run: Annotated[Path, typer.Argument(help="Run folder of jaxarc train, running or finished.", metavar="RUN")],
     episodes: Annotated[int, typer.Option(min=0, help="Pairs that the newest checkpoint plays; 0: none.")] = 12,
-    agent_seed: Annotated[
-        int | None, typer.Option(help="For a run with several seeds: the agent of this seed. Default: the first.")
-    ] = None,
+    agent_seed: AgentSeedOption = None,
     pause: Annotated[float, typer.Option(min=0.1, help="Seconds between two checks for a newer checkpoint.")] = 5.0,
     port: PortOption = 0,
     opens: OpenOption = True,

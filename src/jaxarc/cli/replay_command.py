@@ -9,7 +9,7 @@ import jax
 import typer
 from rich.console import Console
 
-from jaxarc.cli.console import print_line, progress_bar
+from jaxarc.cli.console import AgentSeedOption, print_line, progress_bar
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, bytes_of, require_kind
 from jaxarc.cli.replay_sources import (
     DEFAULT_DATASET,
@@ -61,9 +61,7 @@ def replay(
     checkpoint: Annotated[
         WhichCheckpoint, typer.Option(help="For a run: the checkpoint with most unseen pairs solved, or the newest.")
     ] = "best",
-    agent_seed: Annotated[
-        int | None, typer.Option(help="For a run with several seeds: the agent of this seed. Default: the first.")
-    ] = None,
+    agent_seed: AgentSeedOption = None,
     action_format: FormatOption = DEFAULT_FORMAT,
     cache: CacheOption = None,
 ) -> None:
