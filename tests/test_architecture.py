@@ -102,7 +102,7 @@ MAX_LINES = {
     "adapters": 2080,
     "agents": 3280,
     "benchmarks": 1270,
-    "cli": 5800,
+    "cli": 5290,
     "config": 1110,
     "datasets": 3060,
     "envs": 5190,

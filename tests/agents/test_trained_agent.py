@@ -29,7 +29,7 @@ def test_it_is_replayed_by_its_name(tmp_path):
     assert "3" in page.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("command", [("train", "--resume", NAME), ("replay", "ladder_l3_small"), ("watch", "ladder_l3")])
+@pytest.mark.parametrize("command", [("train", "--resume", NAME), ("replay", "ladder_l3_small"), ("watch", "l3")])
 def test_what_cannot_be_done_with_it_names_it(capsys, command):
     with pytest.raises(SystemExit) as ended:
         main(command)

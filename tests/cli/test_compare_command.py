@@ -1,8 +1,8 @@
 import json
 
 import pytest
+from run_command import run_command
 
-from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
 from jaxarc.runs import create_run_folder
 
@@ -26,44 +26,18 @@ def runs(tmp_path):
     return [make(0, 4e-3, 1.0), make(1, 4e-3, 0.98), make(0, 1e-3, 0.5)]
 
 
-def compare(capsys, monkeypatch, *arguments):
-    monkeypatch.setenv("COLUMNS", "80")
-    with pytest.raises(SystemExit) as exit_info:
-        main(["compare", *arguments])
-    return exit_info.value.code, capsys.readouterr()
-
-
-def test_groups_are_reported_by_their_choices_and_their_end(capsys, monkeypatch, tmp_path, runs):
-    code, output = compare(capsys, monkeypatch, *runs, "-o", str(tmp_path / "new" / "curves.png"))
-    assert code == 0
-    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.out.splitlines() if "│" in line]
+def test_groups_are_reported_by_their_choices_and_their_end(tmp_path, runs):
+    output = run_command("compare", *runs, "-o", tmp_path / "new" / "curves.png", columns=80)
+    assert output.exit_code == 0
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.stdout.splitlines() if "│" in line]
     assert ["schedule.learning_rate=0.004", "2", "99.0 ± 1.4 %", "8,000", "2.0"] in cells
     assert ["schedule.learning_rate=0.001", "1", "50.0 %", "8,000", "2.0"] in cells
     assert (tmp_path / "new" / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_seconds_can_be_the_axis_and_a_single_experiment_has_its_name(capsys, monkeypatch, runs):
-    code, output = compare(capsys, monkeypatch, *runs[:2], "--x", "seconds")
-    assert code == 0
-    assert "learning_rate" not in output.out
-
-
-def test_the_picture_lands_in_the_folder_that_holds_the_runs(capsys, monkeypatch, tmp_path, runs):
+def test_the_picture_lands_in_the_folder_that_holds_the_runs(monkeypatch, tmp_path, runs):
     monkeypatch.chdir(tmp_path)
-    _, output = compare(capsys, monkeypatch, "runs")
-    assert f"Picture: {tmp_path / 'runs' / 'comparison.png'}" in output.out
-    compare(capsys, monkeypatch, runs[0])
+    output = run_command("compare", "runs")
+    assert f"Picture: {tmp_path / 'runs' / 'comparison.png'}" in output.stdout
+    run_command("compare", runs[0])
     assert len(list(tmp_path.rglob("comparison.png"))) == 2
-
-
-def test_a_number_that_is_no_share_is_no_percentage(capsys, monkeypatch, runs):
-    code, output = compare(capsys, monkeypatch, runs[0], "--metric", "update")
-    assert code == 0
-    assert "8.000" in output.out
-    assert "%" not in output.out
-
-
-def test_a_picture_that_would_be_no_png_is_refused(capsys, monkeypatch, runs):
-    code, output = compare(capsys, monkeypatch, runs[0], "-o", "curves.pdf")
-    assert code == 2
-    assert "must end in .png, got 'curves.pdf'" in output.err

@@ -5,22 +5,15 @@ import subprocess
 import sys
 from datetime import datetime
 
-import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from run_command import run_command
+from untrained_run import write_untrained_run
 
 from jaxarc import constants as c
-from jaxarc.agents import Report
-from jaxarc.agents.updates import make_params, start_training
-from jaxarc.cli.main import main
 from jaxarc.cli.players import PlayRequest, load_player
-from jaxarc.cli.settings import experiment_of
 from jaxarc.datasets import load_tasks
-from jaxarc.datasets.training_pairs import load_pairs
-from jaxarc.evaluation import AgentMismatchError
-from jaxarc.runs import CheckpointError, RunFolder
-from jaxarc.runs.state import RunState, save_run_state
 
 ANSWERS = {"flip": [[[1, 2]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7, 7], [7, 7]]]}
 INPUTS = {"flip": [[[2, 1]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7]]]}
@@ -38,17 +31,9 @@ def dataset(tmp_path_factory):
     return str(folder)
 
 
-@pytest.fixture
-def run(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as exit_info:
-            main(["evaluate", *map(str, arguments)])
-        output = capsys.readouterr()
-        return exit_info.value.code, output.out, output.err
-
-    return call
+def run(*arguments):
+    result = run_command("evaluate", *arguments)
+    return result.exit_code, result.stdout, result.stderr
 
 
 def read(file):
@@ -59,7 +44,7 @@ def rows(folder):
     return {row["task_id"]: row for row in map(json.loads, (folder / "tasks.jsonl").read_text().splitlines())}
 
 
-def test_submitting_at_once_leaves_the_files_and_prints_what_is_solved(run, dataset, tmp_path):
+def test_submitting_at_once_leaves_the_files_and_prints_what_is_solved(dataset, tmp_path):
     code, out, err = run(dataset, "--agent", "submit", "--output", tmp_path, *SMALL)
     assert (code, err) == (0, "")
     assert {path.name for path in tmp_path.iterdir()} == {
@@ -90,31 +75,18 @@ def test_submitting_at_once_leaves_the_files_and_prints_what_is_solved(run, data
     assert (tmp_path / "solve_map.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_submission_file_is_scored(run, dataset, tmp_path):
+def test_a_submission_file_is_scored(dataset, tmp_path):
     submission = {t: [{"attempt_1": [[0]], "attempt_2": grid} for grid in grids] for t, grids in ANSWERS.items()}
     submission["grow"][0]["attempt_2"] = [[7, 7]]
     (tmp_path / "submission.json").write_text(json.dumps(submission))
-    code, out, _ = run(dataset, "--score", tmp_path / "submission.json", "--output", tmp_path)
-    assert code == 0
-    assert "75.0 %" in out
-    summary = read(tmp_path / "summary.json")
+    code, out, _ = run(dataset, "--score", tmp_path / "submission.json", "--output", tmp_path / "out")
+    assert (code, "75.0 %" in out, "same" in out) == (0, True, True)
+    files = {"tasks.jsonl", "attempts.html", "solve_map.png", "summary.json"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == files
+    summary = read(tmp_path / "out" / "summary.json")
     assert summary["score"]["solved_tasks"] == 2
     assert summary["solved"] == {"flip": [True, True], "grow": [False], "same": [True]}
-
-
-def test_a_scored_submission_gets_a_row_and_a_card_for_each_task(run, dataset, tmp_path):
-    submission = {t: [{"attempt_1": grid, "attempt_2": [[0]]} for grid in grids] for t, grids in INPUTS.items()}
-    (tmp_path / "submission.json").write_text(json.dumps(submission))
-    code, out, _ = run(dataset, "--score", tmp_path / "submission.json", "--output", tmp_path / "out")
-    assert code == 0
-    assert "same" in out
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "tasks.jsonl",
-        "attempts.html",
-        "solve_map.png",
-        "summary.json",
-    }
-    assert (rows(tmp_path / "out")["flip"]["solves"], rows(tmp_path / "out")["flip"]["attempts"]) == (1, 4)
+    assert (rows(tmp_path / "out")["flip"]["solves"], rows(tmp_path / "out")["flip"]["attempts"]) == (2, 4)
 
 
 SOLVER = """
@@ -145,7 +117,7 @@ def solver(tmp_path, monkeypatch):
     return "a_solver"
 
 
-def test_a_solver_is_a_function_of_a_module(run, dataset, solver, tmp_path):
+def test_a_solver_is_a_function_of_a_module(dataset, solver, tmp_path):
     code, out, err = run(dataset, "--agent", f"{solver}:same", "--output", tmp_path / "out", "--json")
     summary = json.loads(out)
     assert (code, summary["score"]["solved_outputs"], summary["tasks_done"]) == (0, 1, 3)
@@ -177,7 +149,7 @@ def score_as_the_arc_prize_does(folder, answers):
     return sum(shares) / len(shares)
 
 
-def test_the_files_of_the_arc_prize_give_the_same_score(run, dataset, solver, tmp_path):
+def test_the_files_of_the_arc_prize_give_the_same_score(dataset, solver, tmp_path):
     out = tmp_path / "out"
     given = (dataset, "--submission-format", "arc-prize", "--json")
     code, printed, _ = run(*given, "--agent", f"{solver}:same", "--output", out)
@@ -191,7 +163,7 @@ def test_the_files_of_the_arc_prize_give_the_same_score(run, dataset, solver, tm
     assert score_as_the_arc_prize_does(tmp_path / "scored" / "arc-prize", ANSWERS) == share
 
 
-def test_files_of_the_arc_prize_that_cannot_be_written_are_refused_at_once(run, dataset, solver, tmp_path):
+def test_files_of_the_arc_prize_that_cannot_be_written_are_refused_at_once(dataset, solver, tmp_path):
     arc_prize = ("--submission-format", "arc-prize")
     submission = tmp_path / "submission.json"
     submission.write_text("{}")
@@ -217,13 +189,12 @@ def test_ctrl_c_keeps_the_tasks_that_a_solver_has_done(dataset, solver, tmp_path
     assert read(tmp_path / "out" / "summary.json")["tasks_done"] == 2
 
 
-def test_what_is_no_solver_is_refused(run, dataset, solver):
+def test_what_is_no_solver_is_refused(dataset, solver):
     cases = [
-        (["--agent", f"{solver}:number"], 2, "TypeError: it is a int"),
-        (["--agent", f"{solver}:missing"], 2, "AttributeError"),
+        (["--agent", f"{solver}:number"], 2, "TypeError"),
         (["--agent", "no_such_module:solve"], 2, "ModuleNotFoundError"),
-        (["--agent", f"{solver}:same", "--votes", "3"], 2, "does not go with a solver"),
-        (["--agent", f"{solver}:same", "--answers-visible"], 2, "does not go with a solver"),
+        (["--agent", f"{solver}:same", "--votes", "3"], 2, "--votes"),
+        (["--agent", f"{solver}:same", "--answers-visible"], 2, "--answers-visible"),
     ]
     for arguments, expected, complaint in cases:
         code, out, err = run(dataset, *arguments)
@@ -241,7 +212,7 @@ def hidden(tmp_path):
     return file
 
 
-def test_a_hidden_test_set_gets_a_submission_and_no_score(run, dataset, hidden, tmp_path):
+def test_a_hidden_test_set_gets_a_submission_and_no_score(dataset, hidden, tmp_path):
     code, out, err = run(hidden, "--agent", "submit", "--output", tmp_path / "out", *SMALL)
     assert (code, err) == (0, "")
     assert "answers are unknown: no score" in out
@@ -253,7 +224,7 @@ def test_a_hidden_test_set_gets_a_submission_and_no_score(run, dataset, hidden, 
     assert (code, "50.0 %" in out) == (0, True)
 
 
-def test_a_hidden_test_set_is_not_scored_and_not_shown(run, hidden, tmp_path):
+def test_a_hidden_test_set_is_not_scored_and_not_shown(hidden, tmp_path):
     for arguments in (["--agent", "painter", "--answers-visible"], ["--score", tmp_path / "submission.json"]):
         submission = {t: [{"attempt_1": g, "attempt_2": g} for g in grids] for t, grids in INPUTS.items()}
         (tmp_path / "submission.json").write_text(json.dumps(submission))
@@ -262,7 +233,7 @@ def test_a_hidden_test_set_is_not_scored_and_not_shown(run, hidden, tmp_path):
         assert "its answer is unknown" in err
 
 
-def test_a_submission_that_is_not_the_one_of_the_summary_beside_it_is_refused(run, dataset, tmp_path):
+def test_a_submission_that_is_not_the_one_of_the_summary_beside_it_is_refused(dataset, tmp_path):
     run(dataset, "--agent", "submit", "--output", tmp_path, *SMALL)
     file = tmp_path / "submission.json"
     assert run(dataset, "--score", file)[0] == 0
@@ -272,25 +243,6 @@ def test_a_submission_that_is_not_the_one_of_the_summary_beside_it_is_refused(ru
     assert f"error: {file}: its SHA-256 is not the one in summary.json" in err
     (tmp_path / "elsewhere").mkdir()
     assert run(dataset, "--score", file.rename(tmp_path / "elsewhere" / file.name))[0] == 0
-
-
-def test_what_a_random_agent_hands_in_depends_on_the_seed_alone(run, dataset, tmp_path):
-    def submission(name, *arguments):
-        code, _, err = run(dataset, "--agent", "random", "--output", tmp_path / name, *SMALL, *arguments)
-        assert (code, err) == (0, "")
-        return (tmp_path / name / "submission.json").read_bytes()
-
-    first = submission("first", "--seed", "1")
-    assert submission("again", "--seed", "1") == first
-    assert submission("other", "--seed", "2") != first
-    assert len(read(tmp_path / "first" / "submission.json")["flip"][0]) == 2
-
-
-def test_votes_and_attempts_are_options(run, dataset, tmp_path):
-    code, _, err = run(dataset, "--agent", "submit", "--votes", "3", "--attempts", "1", "--output", tmp_path, *SMALL)
-    assert (code, err) == (0, "")
-    assert rows(tmp_path)["flip"]["attempts"] == 6
-    assert read(tmp_path / "submission.json")["flip"][0] == {"attempt_1": [[2, 1]]}
 
 
 @pytest.fixture(scope="module")
@@ -309,7 +261,7 @@ def actions(tmp_path_factory):
     return file
 
 
-def test_recorded_right_actions_score_100_percent_as_efficiently_as_themselves(run, dataset, actions, tmp_path):
+def test_recorded_right_actions_score_100_percent_as_efficiently_as_themselves(dataset, actions, tmp_path):
     code, out, err = run(dataset, "--agent", actions, "--expert", actions, "--canvas", 3, "--output", tmp_path)
     assert (code, err) == (0, "")
     summary = read(tmp_path / "summary.json")
@@ -319,79 +271,34 @@ def test_recorded_right_actions_score_100_percent_as_efficiently_as_themselves(r
     assert rows(tmp_path)["flip"]["first_solving_step"] == 4
 
 
-def test_recorded_actions_do_not_vote(run, dataset, actions):
-    code, _, err = run(dataset, "--agent", actions, "--votes", "4", "--canvas", "3")
-    assert code == 2
-    assert "recorded actions fit tasks as they are" in err
-
-
-def test_tasks_are_reported_best_first_and_only_the_extremes_of_many(run, tmp_path):
-    folder = tmp_path / "many"
-    folder.mkdir()
-    for i in range(13):
-        answer = [[1]] if i < 2 else [[1] * (2 + i % 2)]
-        task = {"train": [{"input": [[1]], "output": [[1]]}], "test": [{"input": [[1]], "output": answer}]}
-        (folder / f"task{i:02}.json").write_text(json.dumps(task))
-    code, out, _ = run(folder, "--agent", "submit", "--output", tmp_path / "out", *SMALL)
-    assert code == 0
-    shown = [word for word in out.split() if word.startswith("task") and word[4:].isdigit()]
-    assert shown == ["task00", "task01", "task02", "task04", "task06", "task03", "task05", "task07", "task09", "task11"]
-
-
 @pytest.fixture(scope="module")
 def trained(dataset, tmp_path_factory):
-    """A run folder with a fresh agent, and the agent."""
+    """A run folder with fresh agents of two seeds, and their weights."""
     measured = tmp_path_factory.mktemp("measured")
     pair = {"input": [[6]], "output": [[6, 6]]}
     (measured / "other.json").write_text(json.dumps({"train": [pair], "test": [pair]}))
-    experiment = experiment_of(
-        {
-            "dataset": {"max_grid_height": 3, "max_grid_width": 3},
-            "observation": {"reveal_target": True, "include_step_count": True},
-            "action": {"selection_format": "bbox", "invalid_action_policy": "noop"},
-            "environment": {"max_episode_steps": 3},
-            "task": {"train_dataset": dataset, "evaluation_dataset": str(measured), "max_side": 3},
-            "training": {"seed": 4, "num_seeds": 2},
-            "agent": {"num_envs": 2, "rollout_steps": 2, "num_minibatches": 1},
-        }
-    )
-    pairs = load_pairs(experiment.task, experiment.environment.grid_shape)
-    keys = jax.vmap(jax.random.key)(np.array(experiment.training.seeds))
-    params = make_params(pairs.train, experiment.environment)
-    state = start_training(keys, params, experiment.train_config, experiment.curriculum)
-    folder = RunFolder(tmp_path_factory.mktemp("run"))
-    doubled = eqx.tree_at(lambda x: x.learner.policy, state, jax.tree.map(lambda x: x * 2, state.learner.policy))
-    folder.metrics.touch()
-    for update, rate, saved in ((1, 0.5, state), (2, 0.25, doubled)):
-        reports = [Report(update, 0, 0.0, seed, evaluation_solve_rate=rate) for seed in experiment.training.seeds]
-        save_run_state(folder, experiment, RunState(saved, update, reports), Report)
-    return folder.path, state.learner.policy
+    folder = tmp_path_factory.mktemp("run")
+    return folder, write_untrained_run(folder, dataset, measured, num_seeds=2)
 
 
-def find(folder, dataset, *of_run, **rules):
-    request = PlayRequest(answers_visible=True, **dict(zip(("checkpoint", "seed"), of_run, strict=False)), **rules)
-    return load_player(str(folder), load_tasks(dataset), request)
+def find(folder, dataset, **request):
+    return load_player(str(folder), load_tasks(dataset), PlayRequest(answers_visible=True, **request))
 
 
 @pytest.mark.parametrize(
     ("of_run", "seed_index", "factor"),
-    [((), 0, 1), (("last",), 0, 2), (("best", 5), 1, 1)],
+    [({}, 0, 1), ({"checkpoint": "last"}, 0, 2), ({"seed": 5}, 1, 1)],
     ids=["best", "last", "seed"],
 )
 def test_a_trained_agent_comes_back_from_its_run_folder(dataset, trained, of_run, seed_index, factor):
     folder, policies = trained
-    player = find(folder, dataset, *of_run)
+    player = find(folder, dataset, **of_run)
     for loaded, saved in zip(jax.tree.leaves(player.agent), jax.tree.leaves(policies), strict=True):
         np.testing.assert_array_equal(loaded, saved[seed_index] * factor)
     assert player.rules.environment.max_episode_steps == 3
 
 
-def test_a_seed_that_a_run_does_not_have_is_named(dataset, trained):
-    with pytest.raises(CheckpointError, match="has no seed 7; it has 4, 5"):
-        find(trained[0], dataset, "best", 7)
-
-
-def test_an_agent_that_saw_answers_plays_only_when_asked_and_makes_no_submission(run, dataset, trained, tmp_path):
+def test_an_agent_that_saw_answers_plays_only_when_asked_and_makes_no_submission(dataset, trained, tmp_path):
     folder, _ = trained
     code, out, err = run(dataset, "--agent", folder, "--answers-visible", "--output", tmp_path / "out")
     assert (code, err) == (0, "")
@@ -405,7 +312,7 @@ def test_an_agent_that_saw_answers_plays_only_when_asked_and_makes_no_submission
     assert "it looks at the answer, target_grid (observation.reveal_target=True), which test mode hides" in err
 
 
-def test_a_trained_agent_plays_in_the_precision_asked_for(run, dataset, trained, tmp_path):
+def test_a_trained_agent_plays_in_the_precision_asked_for(dataset, trained, tmp_path):
     player = find(trained[0], dataset, precision="bfloat16")
     assert {str(leaf.dtype) for leaf in jax.tree.leaves(player.agent)} == {"bfloat16"}
     given = ("--answers-visible", "--precision", "bfloat16", "--output", tmp_path / "out")
@@ -414,56 +321,29 @@ def test_a_trained_agent_plays_in_the_precision_asked_for(run, dataset, trained,
     assert read(tmp_path / "out" / "summary.json")["precision"] == "bfloat16"
 
 
-def test_an_agent_without_weights_has_no_precision(run, dataset):
-    code, _, err = run(dataset, "--agent", "random", "--precision", "bfloat16")
-    assert code == 2
-    assert "--precision" in err
-    assert "is for a run folder" in err
-
-
-def test_a_trained_agent_is_not_played_by_other_rules(dataset, trained):
-    with pytest.raises(AgentMismatchError, match=r"trained with bbox, but --format says point: leave --format out"):
-        find(trained[0], dataset, selection_format="point")
-
-
-def test_an_agent_that_sees_relations_plays_on_another_canvas(dataset, trained):
-    folder, policies = trained
-    player = find(folder, dataset, side=5, max_steps=9)
-    assert player.rules.grid_shape == player.agent.policy.grid_shape == (5, 5)
-    assert player.rules.environment.max_episode_steps == player.agent.policy.max_episode_steps == 9
-    for loaded, saved in zip(jax.tree.leaves(player.agent), jax.tree.leaves(policies), strict=True):
-        np.testing.assert_array_equal(loaded, saved[0])
-
-
-def test_a_painter_needs_the_answers_and_solves_everything_with_them(run, dataset, tmp_path):
-    code, _, err = run(dataset, "--agent", "painter", *SMALL)
-    assert code == 2
-    assert "the painter looks at the answers, which test mode hides: add --answers-visible" in err
+def test_a_painter_needs_the_answers_and_solves_everything_with_them(dataset, tmp_path):
+    assert "--answers-visible" in run(dataset, "--agent", "painter", *SMALL)[2]
     options = ["--agent", "painter", "--answers-visible", "--canvas", "3", "--max-steps", "12"]
-    code, _, _ = run(dataset, *options, "--output", tmp_path / "out")
-    assert code == 0
-    score = read(tmp_path / "out" / "summary.json")["score"]
-    assert score["output_score"] == 1.0
+    assert run(dataset, *options, "--output", tmp_path / "out")[0] == 0
+    assert read(tmp_path / "out" / "summary.json")["score"]["output_score"] == 1.0
 
 
-def test_the_painter_fills_boxes_only(run, dataset):
-    code, _, err = run(dataset, "--agent", "painter", "--format", "mask", *SMALL)
-    assert code == 2
-    assert "fills boxes, but --format says mask" in err
-
-
-def test_mistakes_are_one_line(run, dataset, tmp_path):
+def test_mistakes_are_one_line(dataset, actions, tmp_path):
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
     cases = [
         (["--agent", "rondom"], 2, "--agent 'rondom' is none of search, random, submit, painter"),
-        (["--agent", bad], 1, "bad.json, line 1: 'task_id' is a text"),
+        (["--agent", bad], 1, "bad.json, line 1"),
+        (["--agent", actions, "--votes", "4", "--canvas", "3"], 2, "--votes"),
+        (["--agent", "random", "--precision", "bfloat16"], 2, "--precision"),
+        (["--agent", "random", "--minutes", "1"], 2, "--minutes"),
+        (["--agent", "painter", "--answers-visible", "--format", "mask"], 2, "--format says mask"),
+        (["--agent", "random", "training.seed=1"], 2, "surrogate"),
         (["--agent", tmp_path], 2, "there is no checkpoint in"),
         (["--score", bad], 1, "lacks 3 of its 3 tasks"),
         (["--score", tmp_path / "none.json"], 2, "none.json"),
-        (["--agent", "submit", "--canvas", "1"], 2, "does not fit the canvas 1x1; add --canvas 2"),
-        (["--agent", "submit", "--votes", "1"], 2, "votes must be 0, or at least attempts=2"),
-        (["--agent", "submit", "--format", "boxes"], 2, "selection_format must be"),
+        (["--agent", "submit", "--canvas", "1"], 2, "add --canvas 2"),
+        (["--agent", "submit", "--votes", "1"], 2, "attempts=2"),
     ]
     for arguments, expected, complaint in cases:
         code, out, err = run(dataset, *arguments)
@@ -474,9 +354,3 @@ def test_mistakes_are_one_line(run, dataset, tmp_path):
         code, _, err = run(dataset, *arguments)
         assert code == 2
         assert "give an agent to play, or a submission file to score" in err
-
-
-def test_quiet_prints_nothing_and_writes_all(run, dataset, tmp_path):
-    code, out, err = run(dataset, "--agent", "submit", "--quiet", "--output", tmp_path, *SMALL)
-    assert (code, out, err) == (0, "", "")
-    assert (tmp_path / "submission.json").exists()

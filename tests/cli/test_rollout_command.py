@@ -1,5 +1,3 @@
-import contextlib
-import io
 import os
 import re
 import subprocess
@@ -7,17 +5,9 @@ import sys
 
 import jax
 import pytest
-
-from jaxarc.cli.main import main
+from run_command import run_command
 
 SHORT = ["--per-task", "--num-envs", "6", "--steps", "501", "--repeats", "3", "--format", "point", "--max-steps", "10"]
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as exit_info:
-        main(["rollout", *arguments])
-    output = capsys.readouterr()
-    return exit_info.value.code, output.out, output.err
 
 
 def run_alone(*arguments, **environment):
@@ -38,11 +28,9 @@ def row(out, name):
 @pytest.fixture(scope="module")
 def printed():
     """What a short rollout prints, in a process where JAX runs already."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as exit_info:
-        main(["rollout", *SHORT])
-    assert (exit_info.value.code, err.getvalue()) == (0, "")
-    return out.getvalue()
+    result = run_command("rollout", *SHORT)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
 
 
 def test_a_rollout_reports_speed_and_what_random_actions_gain(printed):
@@ -63,38 +51,10 @@ def test_devices_do_not_change_what_happens(printed):
         assert row(shared.stdout, name) == row(printed, name)
 
 
-def test_cores_cannot_change_once_jax_runs(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    code, _, err = run(capsys, "--cores", str(len(jax.devices()) + 1))
-    assert code == 2
-    assert "--cores" in err
-    assert "comes too late" in err
-
-
-def test_a_batch_that_does_not_fit_is_one_line_on_stderr(capsys):
-    needed = {}
-    for history in ("--no-history", "--history"):
-        code, out, err = run(capsys, "--num-envs", "100000000", history)
-        assert (code, out) == (1, "")
-        numbers = re.fullmatch(
-            r"error: num_envs=100000000 needs \S+ .B \(([\d,]+) bytes\) of memory, but .* \([\d,]+ bytes\) are "
-            r"available; num_envs=\d+ would fit\n",
-            err,
-        )
-        assert numbers, err
-        needed[history] = int(numbers[1].replace(",", ""))
-    assert needed["--history"] > needed["--no-history"]
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["train", "agent.num_envs=100000000", "agent.num_minibatches=1"],
-    ],
-)
-def test_what_allocates_by_batch_refuses_a_batch_that_does_not_fit(arguments, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("command", [("rollout", "--num-envs"), ("train", "agent.num_minibatches=1")])
+def test_a_batch_that_does_not_fit_is_one_line_on_stderr(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 1
-    assert re.fullmatch(r"error: num_envs=100000000 needs .* would fit\n", capsys.readouterr().err)
+    batch = "agent.num_envs=100000000" if command[0] == "train" else "100000000"
+    result = run_command(*command, batch)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert re.fullmatch(r"error: num_envs=100000000 needs .* available; num_envs=\d+ would fit\n", result.stderr)

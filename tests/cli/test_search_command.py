@@ -3,23 +3,14 @@
 import json
 
 import numpy as np
-import pytest
-
-from jaxarc.cli.main import main
+from run_command import run_command
 
 RULES = {"flip": lambda grid: grid[::-1], "turn": np.rot90}
 
 
-@pytest.fixture
-def run(capfd):
-    """Run the command and return its exit code, its output and its errors."""
-
-    def call(*words):
-        with pytest.raises(SystemExit) as end:
-            main([str(word) for word in words])
-        return end.value.code, *capfd.readouterr()
-
-    return call
+def run(*arguments):
+    result = run_command(*arguments)
+    return result.exit_code, result.stdout, result.stderr
 
 
 def write_tasks(folder, change_answer=lambda grid: grid):
@@ -35,7 +26,7 @@ def write_tasks(folder, change_answer=lambda grid: grid):
     return folder
 
 
-def test_the_search_is_an_agent_and_hidden_answers_change_nothing_that_it_hands_in(run, tmp_path):
+def test_the_search_is_an_agent_and_hidden_answers_change_nothing_that_it_hands_in(tmp_path):
     tasks = write_tasks(tmp_path / "tasks")
     changed = write_tasks(tmp_path / "changed", lambda grid: 9 - grid)
     limits = ("--agent", "search", "--max-cost", 2, "--processes", 1, "--json")
@@ -50,7 +41,7 @@ def test_the_search_is_an_agent_and_hidden_answers_change_nothing_that_it_hands_
     assert submissions[0] == submissions[1]
 
 
-def test_two_processes_hand_in_what_one_does(run, tmp_path):
+def test_two_processes_hand_in_what_one_does(tmp_path):
     tasks = write_tasks(tmp_path / "tasks")
     for processes in (1, 2):
         folder = tmp_path / str(processes)
@@ -59,7 +50,7 @@ def test_two_processes_hand_in_what_one_does(run, tmp_path):
     assert (tmp_path / "1" / "submission.json").read_bytes() == (tmp_path / "2" / "submission.json").read_bytes()
 
 
-def test_a_budget_of_zero_still_hands_in_a_grid_for_every_test(run, tmp_path):
+def test_a_budget_of_zero_still_hands_in_a_grid_for_every_test(tmp_path):
     tasks = write_tasks(tmp_path / "tasks")
     limits = ("--agent", "search", "--minutes", 0, "--processes", 1, "--json", "-o", tmp_path / "out")
     code, out, _ = run("evaluate", tasks, *limits)
@@ -67,13 +58,13 @@ def test_a_budget_of_zero_still_hands_in_a_grid_for_every_test(run, tmp_path):
     assert set(json.loads((tmp_path / "out" / "submission.json").read_text())) == set(RULES)
 
 
-def test_options_of_the_search_are_refused_for_other_agents(run, tmp_path):
+def test_options_of_the_search_are_refused_for_other_agents(tmp_path):
     code, _, err = run("evaluate", write_tasks(tmp_path / "tasks"), "--agent", "submit", "--minutes", 1)
     assert code == 2
     assert "--minutes" in err
 
 
-def test_a_task_is_explained_in_words_as_json_and_as_a_picture(run, tmp_path):
+def test_a_task_is_explained_in_words_as_json_and_as_a_picture(tmp_path):
     tasks = write_tasks(tmp_path / "tasks")
     code, out, _ = run("search", "flip", "--dataset", tasks, "--max-cost", 2, "-o", tmp_path / "found.svg")
     assert code == 0

@@ -8,10 +8,9 @@ import yaml
 from jaxarc.agents import Experiment
 from jaxarc.cli.settings import SURROGATE_TOPICS, TOPICS, experiment_of, read_experiment, topics_of
 from jaxarc.cli.sweep import expand
-from jaxarc.config import ConfigValidationError, HistoryConfig, TrainingConfig, build
+from jaxarc.config import ConfigValidationError, HistoryConfig, build
 from jaxarc.config.choices import EXPERIMENT, SURROGATE, choices_of, config_folder
 from jaxarc.runs import create_run_folder
-from jaxarc.surrogate.experiment import SurrogateExperiment
 
 
 def test_every_choice_changes_fields_that_its_topic_has():
@@ -23,11 +22,6 @@ def test_every_choice_changes_fields_that_its_topic_has():
                 name: list(made[name]) if isinstance(value, list) else made[name] for name, value in fields.items()
             } == fields
     assert {file.parent.name for file in config_folder().glob("*/*.yaml")} == {EXPERIMENT, SURROGATE}
-
-
-def test_the_default_of_every_experiment_can_be_constructed():
-    assert Experiment().environment.action.selection_format == "bbox"
-    assert SurrogateExperiment().surrogate.problem == "lookahead"
 
 
 def test_an_empty_mapping_is_the_default_experiment():
@@ -62,18 +56,6 @@ def test_another_file_of_a_topic_can_be_chosen(choice):
     assert topics_of(experiment)[topic] == dataclasses.asdict(TOPICS[topic]())
 
 
-def test_an_override_reaches_fields_that_no_file_mentions():
-    experiment = read_experiment(["schedule.learning_rate=1e-3", "training.seed=4", "reward.step_penalty=-0.5"])
-    assert experiment.schedule.learning_rate == 1e-3
-    assert experiment.training.seed == 4
-    assert experiment.environment.reward.step_penalty == -0.5
-
-
-def test_what_is_printed_makes_the_same_experiment_again():
-    experiment = read_experiment(["environment.max_episode_steps=7"])
-    assert experiment_of(topics_of(experiment)) == experiment
-
-
 def test_the_config_of_a_run_folder_makes_the_same_experiment_again(tmp_path):
     experiment = read_experiment(["environment.max_episode_steps=7", f"logging.run_root={tmp_path}"])
     assert read_experiment([], create_run_folder(experiment).config) == experiment
@@ -100,10 +82,9 @@ def test_a_file_that_show_printed_can_be_changed_by_fields(tmp_path):
 @pytest.mark.parametrize(
     ("text", "override", "complaint"),
     [
-        ("- 1", "training.seed=1", "is no config; give what --show prints"),
+        ("- 1", "training.seed=1", "is no config"),
         ("a: [", "training.seed=1", "is not YAML"),
-        ("{training: {seed: 1}}", "reward=editing", "'reward=editing' does not go with --config"),
-        ("{training: {seed: 1}}", "training.seed=1,2", "'training.seed=1,2' has several values"),
+        ("{training: {seed: 1}}", "reward=editing", "'reward=editing' .*--config"),
         ("{training: {sed: 1}}", "training.seed=1", "no field 'sed'; known fields: seed,"),
         ("{treaning: {seed: 1}}", "training.seed=1", "no field 'treaning'"),
     ],
@@ -118,22 +99,15 @@ def test_a_config_file_that_cannot_be_run_is_refused(tmp_path, text, override, c
 @pytest.mark.parametrize(
     ("override", "complaint"),
     [
-        ("schedule.learning_rte=1", r"ScheduleConfig: no field 'learning_rte'; known fields: learn.*'learning_rate'\?"),
-        ("shedule.decay=cosine", r"no field 'shedule'; known fields: environment, .* Did you mean 'schedule'\?"),
-        ("seed=1", "'seed' is a field, not a topic; write training.seed=1"),
-        ("schedule.learning_rate=fast", "learning_rate must be float, got 'fast'"),
-        ("agent.num_minibatches=7", "num_minibatches must divide num_envs.* got 7 and 256"),
-        ("learn", "'learn' is not an override; write topic.field=value"),
-        ("observation.reveal_target=false", r"observation\.reveal_target must be True, got False"),
-        ("experiment=small_grid", r"no experiment 'small_grid'; known: .*small_grids.* Did you mean 'small_grids'\?"),
-        ("experiment.seed=1", "no field 'experiment'; known fields: environment"),
+        ("schedule.learning_rte=1", r"ScheduleConfig: no field 'learning_rte'; .*'learning_rate'\?"),
+        ("shedule.decay=cosine", r"'shedule'.* Did you mean 'schedule'\?"),
+        ("seed=1", r"'seed' .*training\.seed=1"),
+        ("schedule.learning_rate=fast", "learning_rate .*'fast'"),
+        ("experiment=small_grid", r"'small_grid'; .* Did you mean 'small_grids'\?"),
+        ("experiment.seed=1", "no field 'experiment'"),
         ("agent=[ppo]", r"no agent '\[ppo\]'; known: ppo"),
-        ("reward=edit", "no reward 'edit'; known: default, editing"),
-        ("training.num_seeds=0", "num_seeds must be at least 1, got 0"),
-        ("parallel.num_devices=2", r"num_seeds must be a multiple of parallel.num_devices.* got 1 and 2"),
-        ("training.seed=2147483648", r"seed must be in \[0, 2147483647\], got 2147483648"),
-        ("logging.run_name=a/b", "run_name must be"),
-        ("logging.wandb_project=''", "wandb_project must not be empty"),
+        ("surrogate.problem=graphs", "surrogate=lookahead"),
+        ("training.seed=${nowhere}", "nowhere"),
     ],
 )
 def test_a_wrong_override_is_refused_with_what_is_known(override, complaint):
@@ -144,22 +118,8 @@ def test_a_wrong_override_is_refused_with_what_is_known(override, complaint):
 @pytest.mark.parametrize(
     "override",
     [
-        "training.seed=1,2",
-        "=1",
-        "=",
-        "é=1",
-        "agent.é=1",
-        ":max_side=10",
-        "reward@:x=1",
-        "a\nb=1",
-        "+",
-        "++",
-        "~",
-        ".a=1",
-        "agent..a=1",
-        "agent.clip_range~=1",
-        "~agent.none",
-        "task.train_dataset=${",
+        *("training.seed=1,2", "learn", "=1", "é=1", "reward@:x=1", "a\nb=1", "+", "~", ".a=1", "agent..a=1"),
+        *("agent.clip_range~=1", "~agent.none", "task.train_dataset=${"),
     ],
 )
 def test_what_is_no_override_is_an_error_in_one_line_without_words_of_the_parser(override):
@@ -170,13 +130,7 @@ def test_what_is_no_override_is_an_error_in_one_line_without_words_of_the_parser
     assert not any(word in message for word in ("\n", "Lexer", "input '", "hydra", "++t"))
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        *("~/tasks", "/home/josé/tasks", "mini-arc:max_side=10", "arc-agi-1/training@kaggle2019:max_side=10", "a=b"),
-        *("a;b", "my (new) tasks!", "it's é", "C:\\é\\", "é\\'", "[a", "'a", "a\nb", "100%"),
-    ],
-)
+@pytest.mark.parametrize("value", ["~/tasks", "mini-arc:max_side=10", "a;b", "it's é", "C:\\é\\", "é\\'", "[a", "a\nb"])
 def test_a_text_needs_no_quotation_marks_of_hydra(value, tmp_path):
     override = f"task.train_dataset={value}"
     assert read_experiment([override]).task.train_dataset == value
@@ -184,17 +138,6 @@ def test_a_text_needs_no_quotation_marks_of_hydra(value, tmp_path):
     file.write_text("{training: {seed: 1}}")
     assert read_experiment([override], file).task.train_dataset == value
     assert [read_experiment(one).task.train_dataset for one in expand([override, "training.seed=1,2"])] == [value] * 2
-
-
-def test_values_that_hydra_reads_stay_as_it_reads_them():
-    read = read_experiment(["logging.run_name='a, b'", "schedule.learning_rate=1e-3", "task.min_side=4"])
-    assert (read.logging.run_name, read.schedule.learning_rate, read.task.min_side) == ("a, b", 1e-3, 4)
-
-
-def test_the_last_seed_fits_as_well_as_the_first():
-    assert TrainingConfig(seed=2**31 - 4, num_seeds=4).seeds[-1] == 2**31 - 1
-    with pytest.raises(ConfigValidationError, match=r"seed must be in \[0, 2147483644\]"):
-        TrainingConfig(seed=2**31 - 3, num_seeds=4)
 
 
 def test_an_installed_package_finds_the_files_inside_itself(tmp_path, monkeypatch):

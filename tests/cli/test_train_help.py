@@ -52,33 +52,9 @@ def test_every_group_is_there_with_its_choices_and_every_field_with_its_value(te
             assert re.search(rf"^  {field.name} +\S", text, re.MULTILINE), field.name
 
 
-def test_values_are_those_of_a_run_without_overrides_as_the_command_line_takes_them(text):
-    for line in ("max_episode_steps +100 ", "learning_rate +0.004 ", "reveal_target +true ", "max_seconds +null "):
-        assert re.search(rf"^  {line}", text, re.MULTILINE), line
-
-
-def test_no_line_is_wider_than_the_terminal(text):
-    assert max(map(len, text.splitlines())) <= 100
-
-
 def test_the_help_is_short_and_has_presets_topics_and_common_fields():
     text = printed("--help")
     assert len(text.splitlines()) < 160
     for name in (*choices_of(EXPERIMENT), *choices_of(SURROGATE), *TOPICS, *SURROGATE_TOPICS):
         assert re.search(rf"^  {name} +\w", text, re.MULTILINE), name
     assert re.search(r"^  schedule.learning_rate +0.004 ", text, re.MULTILINE)
-
-
-def test_fields_of_one_topic_with_their_choices():
-    text = printed("--fields", "action")
-    assert re.search(r"^  selection_format +bbox +point \| bbox \| mask", text, re.MULTILINE)
-    assert "learning_rate" not in text
-
-
-def test_no_meaning_begins_in_mid_sentence():
-    kinds = {**TOPICS, **SURROGATE_TOPICS}
-    meanings = {f"{topic}.{field}": text for topic, kind in kinds.items() for field, text in comments_of(kind).items()}
-    wrong = {
-        name: text for name, text in meanings.items() if text.split()[0] in ("or", "of", "that", "which", "in", "to")
-    }
-    assert not wrong

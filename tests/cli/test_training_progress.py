@@ -7,7 +7,7 @@ from jaxarc.agents import Report
 from jaxarc.cli.agent_run import AgentRun
 from jaxarc.cli.console import mean_number, mean_share, range_share
 from jaxarc.cli.settings import read_experiment
-from jaxarc.cli.train import LiveReports
+from jaxarc.cli.train_command import LiveReports
 
 
 def shown(num_seeds, *reports):

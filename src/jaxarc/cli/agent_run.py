@@ -85,10 +85,21 @@ class AgentRun:
             )
         return lines
 
-    def train(self, console: Console, *arguments: Any, **options: Any) -> AgentResult:
-        """Train as :func:`jaxarc.agents.train.train` does, after the search of answers if they are searched."""
-        if self.experiment.answer.source == "searched":
-            self._search_answers(console)
+    def prepare(self, console: Console) -> None:
+        """Search the answers that evaluations will ask for, if they are searched; Ctrl-C ends that at once.
+
+        Of each evaluation task the first pair is played and the others are shown.
+        """
+        config = self.experiment.answer
+        if config.source != "searched":
+            return
+        questions = [Question(task.task_id, 0, task.train[1:], task.train[0][0]) for task in self.pairs.eval]
+        bar = progress_bar("searched answers", total=len(questions), is_shown=not console.quiet)
+        with bar as show, signals_interrupt():
+            SearchedAnswers(config.search_seconds, config.search_processes).answers(questions, show)
+
+    def train(self, *arguments: Any, **options: Any) -> AgentResult:
+        """Train as :func:`jaxarc.agents.train.train` does."""
         return train_agents(self.experiment, self.pairs, *arguments, **options)
 
     def live_parts(self, reports: Sequence[Report]) -> list[str]:
@@ -167,17 +178,6 @@ class AgentRun:
     def _seeds(self) -> str:
         seeds = self.experiment.seeds
         return f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
-
-    def _search_answers(self, console: Console) -> None:
-        """Search the answers that evaluations will ask for, with a bar, and where Ctrl-C ends it at once.
-
-        Of each evaluation task the first pair is played and the others are shown.
-        """
-        questions = [Question(task.task_id, 0, task.train[1:], task.train[0][0]) for task in self.pairs.eval]
-        config = self.experiment.answer
-        bar = progress_bar("searched answers", total=len(questions), is_shown=not console.quiet)
-        with bar as show, signals_interrupt():
-            SearchedAnswers(config.search_seconds, config.search_processes).answers(questions, show)
 
     def _results(self, outcome: AgentResult) -> Table:
         pairs = self.pairs

@@ -40,11 +40,6 @@ _WIDTH_FOR_WORDS: Final = 120  # columns of the terminal
 _VERDICTS: Final = {None: "", True: "[green]yes[/]", False: "[red]no[/]"}
 
 
-@app.callback()
-def benchmark() -> None:
-    """Measure how fast the environment is, and how fast agents learn in it."""
-
-
 _Rows = Annotated[str, typer.Option(help="Ids of the rows to measure, with commas; all by default.")]
 _Quick = Annotated[bool, typer.Option("--quick", help="Take few steps: shows that it works, not how fast.")]
 _Cores = Annotated[int, typer.Option(min=1, help="Processor cores to use, where the system lets us choose.")]

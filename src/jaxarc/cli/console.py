@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
 from rich import markup
@@ -17,6 +17,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.table import Table
 
 from jaxarc.errors import visible
+
+if TYPE_CHECKING:
+    from jaxarc.tasks import RawTask
 
 
 def complete_dataset(incomplete: str) -> list[str]:
@@ -37,8 +40,12 @@ DatasetArgument: TypeAlias = Annotated[
 QuietOption: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors, no bar and no table.")
 ]
+AgentSeedOption: TypeAlias = Annotated[
+    int | None, typer.Option(help="For a run with several seeds: the agent of this seed. Default: the first.")
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 _PAIR: Final = re.compile(r"(train|test)/([0-9]{1,4})")
+_SHOWN: Final = 20  # names of a list
 _BAR_WIDTH: Final = 30
 _SECONDS_BETWEEN_LINES: Final = 2.0  # of a live line, if the output is no terminal
 _WIDTH_FOR_A_BAR: Final = 100  # columns of the terminal
@@ -56,16 +63,35 @@ _ADVICE: Final = {
 }
 
 
-def split_pair(word: str) -> tuple[str, int]:
-    """Return the split and the index that a word such as ``train/0`` names.
+def pair_of(task: "RawTask", word: str) -> tuple[str, int]:
+    """Return the split and the index that a word such as ``train/0`` names, of a pair that a task has.
 
     Raises:
-        typer.BadParameter: it is no such word.
+        typer.BadParameter: it is no such word, or the task has no such pair.
     """
     matched = _PAIR.fullmatch(word)
     if matched is None:
         raise typer.BadParameter(f"a pair is train/0, test/0, ..., got {word!r}", param_hint="PAIR")
+    counts = {"train": len(task.train), "test": len(task.test)}
+    if int(matched[2]) >= counts[matched[1]]:
+        raise typer.BadParameter(
+            f"task {task.task_id!r} has {counts['train']} train and {counts['test']} test pairs, counted from 0, got "
+            f"{word}; correct it",
+            param_hint="PAIR",
+        )
     return matched[1], int(matched[2])
+
+
+def print_list(console: Console, words: str, names: Sequence[str]) -> None:
+    """Print the first names of a list, and how many more there are; nothing where there are none."""
+    if names:
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+        console.print(visible(f"{words}: {', '.join(names[:_SHOWN])}{more}"), highlight=False, markup=False)
+
+
+def print_line(console: Console, text: str) -> None:
+    """Print a text as it is, in one line however long it is."""
+    console.print(visible(text), highlight=False, markup=False, soft_wrap=True)
 
 
 def number_table(*headers: str, num_words: int = 1, **options: Any) -> Table:

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import jax
 import typer
 from rich.console import Console
-from rich.status import Status
 
+from jaxarc.cli.console import AgentSeedOption, print_line
 from jaxarc.cli.signals import signals_interrupt
-from jaxarc.cli.trace_options import FormatOption, action_format_of, pair_id_of
+from jaxarc.cli.trace_options import FormatOption, pair_id_of
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_search import FoundTask, find_task
-from jaxarc.errors import visible
 from jaxarc.experts import ActionFormat
 from jaxarc.extras import how_to_install_extra, missing_libraries
 from jaxarc.runs import open_run_folder
@@ -36,6 +35,9 @@ AllowHostOption = Annotated[
         "hub.example:8443; may be repeated.",
     ),
 ]
+
+_NICENESS: Final = 10  # the run that is watched comes first
+_FIRST: Final = "arc-agi-1/training/d037b0a7"  # 3x3, and seen through at a glance
 
 
 def require_play_extra() -> None:
@@ -59,21 +61,17 @@ def hosts_of(names: list[str] | None) -> tuple[str, ...]:
 
 def serve(site: "LocalSite", opens: bool, console: Console) -> None:
     """Serve until Ctrl-C, which is how such a command ends well."""
-    console.print(site.url, highlight=False, markup=False, soft_wrap=True)
-    console.print("Open it in a browser on this machine; Ctrl-C ends it.", highlight=False)
+    print_line(console, site.url)
+    print_line(console, "Open it in a browser on this machine; Ctrl-C ends it.")
     for host in site.allowed_hosts:
         path = site.url.partition(f":{site.port}")[2]
-        line = f"Behind the proxy {host}: open its address for port {site.port}, with {path} at the end."
-        console.print(visible(line), highlight=False, markup=False, soft_wrap=True)
+        print_line(console, f"Behind the proxy {host}: open its address for port {site.port}, with {path} at the end.")
     if opens:
         # The command line of a browser can be read by other users: the address on it leads in once only.
         webbrowser.open(site.entrance)
     # The server has handlers of its own while it runs, and raises the signal again when it has ended.
     with contextlib.suppress(KeyboardInterrupt), signals_interrupt():
         site.run()
-
-
-_FIRST: Final = "arc-agi-1/training/d037b0a7"  # 3x3, and seen through at a glance
 
 
 def play(
@@ -109,35 +107,28 @@ def play(
     from jaxarc.play.local_site import LocalSite
     from jaxarc.play.play_site import PlaySite
 
-    path = Path(task)
-    form = action_format_of(action_format)
-    game = _go_on(path, output) if path.suffix == ".jsonl" else _begin(task, pair, form, output)
-    pair_id = game.episode.pair_id
+    game = _game(task, pair, action_format, output)
     console = Console()
-    console.print(
-        visible(f"{pair_id.node} of {game.dataset}; episodes are saved in {output}"), markup=False, soft_wrap=True
-    )
+    print_line(console, f"{game.episode.pair_id.node} of {game.dataset}; episodes are saved in {output}")
     serve(LocalSite(PlaySite(game).app(), port, hosts), opens, console)
 
 
-def _begin(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "Game":
-    from jaxarc.play.play_site import Game
-
-    found = find_task(task)
-    pair_id = pair_id_of(found.tasks, found.task_id, pair)
-    with _compiling():
-        return Game(found.tasks, found.dataset, pair_id, action_format, folder)
-
-
-def _go_on(path: Path, folder: Path) -> "Game":
-    """Lay out an episode as it was left."""
+def _game(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "Game":
+    """Begin an episode, or lay out the one of a file as it was left."""
     from jaxarc.play.episode import HELPED, WrongMoveError, read_human_episode
     from jaxarc.play.play_site import Game
 
+    compiling = Console(stderr=True).status("Compiling the environment ...")
+    path = Path(task)
+    if path.suffix != ".jsonl":
+        found = find_task(task)
+        pair_id = pair_id_of(found.tasks, found.task_id, pair)
+        with compiling:
+            return Game(found.tasks, found.dataset, pair_id, action_format, folder)
     line = read_human_episode(path)
     found = FoundTask(load_tasks(line.dataset), line.dataset, line.pair_id.task_id) if line.dataset else None
     tasks, dataset, _ = found or find_task(line.pair_id.task_id)
-    with _compiling():
+    with compiling:
         try:
             game = Game(tasks, dataset, line.pair_id, line.spec.action_format, folder)
             game.episode.take_up(line.actions, line.spec.expert == HELPED, path)
@@ -146,19 +137,10 @@ def _go_on(path: Path, folder: Path) -> "Game":
     return game
 
 
-def _compiling() -> Status:
-    return Console(stderr=True).status("Compiling the environment ...")
-
-
-_NICENESS: Final = 10  # the run comes first
-
-
 def watch(
     run: Annotated[Path, typer.Argument(help="Run folder of jaxarc train, running or finished.", metavar="RUN")],
     episodes: Annotated[int, typer.Option(min=0, help="Pairs that the newest checkpoint plays; 0: none.")] = 12,
-    agent_seed: Annotated[
-        int | None, typer.Option(help="For a run with several seeds: the agent of this seed. Default: the first.")
-    ] = None,
+    agent_seed: AgentSeedOption = None,
     pause: Annotated[float, typer.Option(min=0.1, help="Seconds between two checks for a newer checkpoint.")] = 5.0,
     port: PortOption = 0,
     opens: OpenOption = True,

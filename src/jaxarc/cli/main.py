@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -22,29 +22,20 @@ from jaxarc.errors import JaxarcError
 from jaxarc.extras import how_to_install
 from jaxarc.files import COMPILED_BYTES, compiled_folder, user_path
 
-
-class CommandEntry(NamedTuple):
-    """A command: its module and name below ``jaxarc.cli``, and its line in the list of commands."""
-
-    module: str
-    attribute: str  # a function, or a Typer of commands
-    help: str
-
-
-COMMANDS: Final = {
-    "train": CommandEntry("train", "app", "Train an agent on real ARC tasks, and evaluate it on unseen ones."),
-    "compare": CommandEntry("compare", "compare", "Draw the learning curves of runs, and compare how they ended."),
-    "rollout": CommandEntry("rollout", "rollout", "Play random actions, and print steps per second and returns."),
-    "evaluate": CommandEntry("evaluate", "evaluate", "Score an agent by the rules of ARC, or evaluate a surrogate."),
-    "search": CommandEntry("search", "search", "Search programs that explain a task, and answer its test inputs."),
-    "play": CommandEntry("local_pages", "play", "Solve tasks by hand, in the browser."),
-    "watch": CommandEntry("local_pages", "watch", "Watch a training run in the browser."),
-    "replay": CommandEntry("replay", "replay", "Write episodes into one HTML file, or as a picture."),
-    "tasks": CommandEntry("tasks", "app", "List, draw, count, verify, download, import and export ARC tasks."),
-    "traces": CommandEntry("traces", "app", "Record, verify, draw, export and import what experts do."),
-    "benchmark": CommandEntry("benchmark", "app", "Measure how fast the environment is, and how fast agents learn."),
-    "profile": CommandEntry("profile", "app", "Measure where time and memory go."),
-    "info": CommandEntry("info", "info", "Print versions, devices, folders and extras."),
+COMMANDS: Final = {  # name -> module below jaxarc.cli, its function or Typer, its line in the list of commands
+    "train": ("train_command", "app", "Train an agent on real ARC tasks, and evaluate it on unseen ones."),
+    "compare": ("compare", "compare", "Draw the learning curves of runs, and compare how they ended."),
+    "rollout": ("rollout_command", "rollout", "Play random actions, and print steps per second and returns."),
+    "evaluate": ("evaluate_command", "evaluate", "Score an agent by the rules of ARC, or evaluate a surrogate."),
+    "search": ("search_command", "search", "Search programs that explain a task, and answer its test inputs."),
+    "play": ("local_pages", "play", "Solve tasks by hand, in the browser."),
+    "watch": ("local_pages", "watch", "Watch a training run in the browser."),
+    "replay": ("replay_command", "replay", "Write episodes into one HTML file, or as a picture."),
+    "tasks": ("tasks", "app", "List, draw, count, verify, download, import and export ARC tasks."),
+    "traces": ("traces", "app", "Record, verify, draw, export and import what experts do."),
+    "benchmark": ("benchmark", "app", "Measure how fast the environment is, and how fast agents learn."),
+    "profile": ("profile", "app", "Measure where time and memory go."),
+    "info": ("info", "info", "Print versions, devices, folders and extras."),
 }
 
 _FEWEST_COLUMNS: Final = 20  # a terminal that says less does not know, as one of 0
@@ -71,10 +62,9 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a stand-in that knows only its name and its help."""
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
+        if cmd_name not in COMMANDS:
             return None
-        return TyperCommand(cmd_name, help=entry.help, rich_markup_mode="rich")
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name][-1], rich_markup_mode="rich")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is called itself."""
@@ -84,8 +74,8 @@ class LazyGroup(TyperGroup):
 
 def load_command(name: str) -> Any:
     """Import the module of a command, and return the command."""
-    entry = COMMANDS[name]
-    found = getattr(importlib.import_module(f"jaxarc.cli.{entry.module}"), entry.attribute)
+    module, attribute, _ = COMMANDS[name]
+    found = getattr(importlib.import_module(f"jaxarc.cli.{module}"), attribute)
     if not isinstance(found, typer.Typer):
         single = typer.Typer(add_completion=False)
         single.command(name)(found)

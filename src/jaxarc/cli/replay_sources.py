@@ -1,35 +1,37 @@
 """The sources of ``jaxarc replay``, traces and runs: each gives an agent and the pairs that it plays."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 import typer
 
-from jaxarc.agents.saved_agent import saved_experiment
-from jaxarc.cli.players import AgentRequest, load_trained_agent
-from jaxarc.cli.trace_options import find_pair
-from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
+from jaxarc.agents import EditAgent
+from jaxarc.agents.saved_agent import load_policy, saved_experiment
+from jaxarc.cli.agent_run import load_training_pairs
+from jaxarc.cli.trace_options import find_expert_spec, find_pair, not_recorded, recorded_traces
+from jaxarc.config import ConfigValidationError, JaxArcConfig
 from jaxarc.constants import MAX_GRID_SIZE
 from jaxarc.datasets import TaskSet, load_tasks
-from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.envs import EnvParams
 from jaxarc.evaluation import Agent, EpisodeSpec, RecordedAgent
 from jaxarc.evaluation.episodes import EpisodeTrajectory
 from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.experts import Action, ActionFormat
+from jaxarc.experts.expert import EXPERTS
 from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
 from jaxarc.runs import RunFolder
 from jaxarc.runs.state import WhichCheckpoint
 from jaxarc.tasks import RawTask, uniform_weights
 from jaxarc.tasks.procedural.names import PREFIX
-from jaxarc.traces import ExpertSpec, PairId, TraceCache, WorkUnit, pairs_by_id
+from jaxarc.traces import ExpertSpec, PairId
 from jaxarc.traces.files import TraceFileError, read_trace_file
 
 DEFAULT_DATASET: Final = "arc-agi-1/training"
 _SIDE: Final = MAX_GRID_SIZE  # of the canvas that traces are recorded on
+Item = TypeVar("Item")
 
 
 class EpisodeInfo(NamedTuple):
@@ -62,56 +64,61 @@ class Recorded(NamedTuple):
     actions: tuple[Action, ...]
 
 
-def traces_of_file(path: Path, dataset: str | None) -> list[Recorded]:
-    """Read the traces of a file, or recorded actions.
-
-    Args:
-        path: of the file.
-        dataset: what they are of; by default what a line says, or else :data:`DEFAULT_DATASET`.
-
-    Raises:
-        TraceFileError: a line is wrong, or there is none.
-        UnknownTaskError, UnknownDatasetError: a trace is of a task or a data set that is not there.
-    """
+def recorded_in_file(path: Path, dataset: str | None) -> list[Recorded]:
+    """Read traces or recorded actions; they are of ``dataset``, or of what a line says, or of the default one."""
     lines = read_trace_file(path)
     if not lines:
         raise TraceFileError(f"{path} holds no trace; write some with jaxarc traces export")
-    name_of = lambda line: dataset or line.dataset or DEFAULT_DATASET
-    task_sets = {name: load_tasks(name) for name in dict.fromkeys(map(name_of, lines))}
+    names = [dataset or line.dataset or DEFAULT_DATASET for line in lines]
+    task_sets = {name: load_tasks(name) for name in dict.fromkeys(names)}
     return [
-        Recorded(task_sets[name_of(line)].raw_task(line.pair_id.task_id), line.pair_id, line.spec, line.actions)
-        for line in lines
+        Recorded(task_sets[name].raw_task(line.pair_id.task_id), line.pair_id, line.spec, line.actions)
+        for name, line in zip(names, lines, strict=True)
     ]
 
 
-def traces_of_cache(spec: ExpertSpec, tasks: TaskSet, folder: Path | None) -> list[Recorded]:
-    """Take what an expert did on a task set from the cache of traces."""
-    cache = TraceCache(folder)
-    found = []
-    for pair_id, pair in pairs_by_id(tasks).items():
-        if (trace := cache.get(WorkUnit(pair, spec).content_hash)) is not None:
-            found.append(Recorded(tasks.raw_task(pair_id.task_id), pair_id, spec, trace.actions))
-    return found
+def recorded_by_expert(expert: str, dataset: str, action_format: ActionFormat, cache: Path | None) -> list[Recorded]:
+    """Take what an expert did on a dataset from the cache of traces."""
+    spec = find_expert_spec(expert, action_format)
+    tasks = load_tasks(dataset)
+    traces = recorded_traces(tasks, spec, cache)
+    if not traces and (expert in EXPERTS or ":" in expert):
+        raise not_recorded(spec, dataset, dataset, expert)
+    if not traces:
+        raise typer.BadParameter(
+            f"no file or folder {expert!r}, and no expert of this name has a recorded trace of {dataset}; name a "
+            f"run folder, a file of traces, or one of {', '.join(EXPERTS)}, human",
+            param_hint="SOURCE",
+        )
+    return [Recorded(tasks.raw_task(one.task_id), one, spec, trace.actions) for one, trace in traces.items()]
 
 
-def show_traces(traces: Sequence[Recorded]) -> Iterator[EpisodeBatch]:
-    """Play actions again, those of each action format together.
+def show_traces(traces: Sequence[Recorded], task_ids: Sequence[str], most: int) -> tuple[list[EpisodeBatch], int]:
+    """Play the actions of some traces again, those of each action format together.
 
-    Raises:
-        ExpertError: a trace is of a pair that its task does not have.
-        InvalidActionError: an action is not one of its format, or of the canvas.
+    Returns:
+        The episodes, and how many there are without ``most``.
     """
-    for action_format in dict.fromkeys(trace.spec.action_format for trace in traces):
-        yield _show_format([trace for trace in traces if trace.spec.action_format == action_format])
+    chosen = _of_tasks(traces, lambda trace: trace.pair_id.task_id, task_ids, "trace")
+    shown = chosen[:most]
+    formats = dict.fromkeys(trace.spec.action_format for trace in shown)
+    return [_show_format([one for one in shown if one.spec.action_format == form]) for form in formats], len(chosen)
 
 
 def _show_format(traces: Sequence[Recorded]) -> EpisodeBatch:
     """Make each trace a task of its own, whose only demonstration is its pair: there rewards are known."""
     pairs = [find_pair(trace.task, trace.pair_id) for trace in traces]
     played = [RawTask.of_checked_pairs(str(i), (pair,), (pair,)) for i, pair in enumerate(pairs)]
-    task_set = TaskSet("traces", tuple(played), (_SIDE, _SIDE))
-    rules = _rules_of(traces[0].spec.action_format, max(len(trace.actions) for trace in traces))
-    recordings = {(str(i), 0): trace.actions for i, trace in enumerate(traces)}
+    tasks = TaskSet("traces", tuple(played), (_SIDE, _SIDE))
+    lengths = [len(trace.actions) for trace in traces]
+    rules = JaxArcConfig().with_fields(
+        selection_format=traces[0].spec.action_format,
+        max_grid_height=_SIDE,
+        max_grid_width=_SIDE,
+        max_episode_steps=max(lengths) + 1,
+        invalid_action_policy="noop",
+        history_enabled=False,
+    )
     infos = [
         EpisodeInfo(
             trace.pair_id.task_id,
@@ -122,9 +129,8 @@ def _show_format(traces: Sequence[Recorded]) -> EpisodeBatch:
         )
         for trace in traces
     ]
-    agent = RecordedAgent.create(recordings, task_set, rules)
-    lengths = [len(trace.actions) for trace in traces]
-    return EpisodeBatch(agent, _params(task_set, rules), _first_pairs(range(len(traces))), infos, lengths)
+    agent = RecordedAgent.create({(str(i), 0): trace.actions for i, trace in enumerate(traces)}, tasks, rules)
+    return EpisodeBatch(agent, _params(tasks, rules), _first_pairs(range(len(traces))), infos, lengths)
 
 
 def show_run(
@@ -148,31 +154,20 @@ def show_run(
 
     Returns:
         The episodes, and how many there are without ``most``.
-
-    Raises:
-        CheckpointError: there is no agent to take from the folder.
-        typer.BadParameter: the run is not one of an agent, or no pair is left.
     """
     try:
         experiment = saved_experiment(folder, which)
     except ConfigValidationError as error:  # of a surrogate, or of another version
         raise typer.BadParameter(f"{folder.path} holds no agent that plays: {error}", param_hint="SOURCE") from error
-    agent = load_trained_agent(folder, AgentRequest(which, seed))
-    hides = experiment.answer.is_hidden
-    rules = experiment.environment
-    pairs = load_pairs(experiment.task, rules.grid_shape, hides_answers=hides, augmentation=rules.augmentation)
+    agent = EditAgent(*load_policy(folder, which, seed))
+    pairs = load_training_pairs(experiment)
     player = f"{experiment.logging.run_name}, seed {experiment.training.seed if seed is None else seed}"
-    infos = list(_infos_of(pairs.eval, experiment.task, hides, player))
-    first = 0 if with_learned else pairs.num_train
-    chosen = [i for i in range(first, len(infos)) if not task_ids or infos[i].task_id in task_ids]
-    if not chosen:
-        known = ", ".join(list(dict.fromkeys(info.task_id for info in infos[first:]))[:3])
-        raise typer.BadParameter(
-            f"no measured pair is of {', '.join(task_ids)}; the run was measured on {known}, ...", param_hint="--task"
-        )
-    played = chosen[:most]
+    infos = list(enumerate(_infos_of(pairs.eval, experiment, player)))
+    measured = infos if with_learned else infos[pairs.num_train :]
+    chosen = _of_tasks(measured, lambda one: one[1].task_id, task_ids, "measured pair")
     params = without_augmentation(_params(pairs.eval, experiment.environment))
-    return EpisodeBatch(agent, params, _first_pairs(played), [infos[i] for i in played]), len(chosen)
+    shown = chosen[:most]
+    return EpisodeBatch(agent, params, _first_pairs(i for i, _ in shown), [info for _, info in shown]), len(chosen)
 
 
 def to_episode(
@@ -196,9 +191,21 @@ def to_episode(
     return task, episode
 
 
-def _infos_of(measured: TaskSet, config: TaskConfig, hides: bool, player: str) -> Iterator[EpisodeInfo]:
+def _of_tasks(items: Sequence[Item], id_of: Callable[[Item], str], task_ids: Sequence[str], what: str) -> list[Item]:
+    """Choose what is of some tasks, or all if none is named."""
+    chosen = [item for item in items if not task_ids or id_of(item) in task_ids]
+    if not chosen:
+        known = ", ".join(list(dict.fromkeys(map(id_of, items)))[:3])
+        raise typer.BadParameter(
+            f"no {what} is of {', '.join(task_ids)}; there are some of {known}, ...", param_hint="--task"
+        )
+    return chosen
+
+
+def _infos_of(measured: TaskSet, experiment: Any, player: str) -> Iterator[EpisodeInfo]:
     """Name played pairs by the tasks that they come from, with the demonstrations of these."""
-    sources = {"train": config.train_dataset, "evaluation": config.evaluation_dataset}
+    hides = experiment.answer.is_hidden
+    sources = {"train": experiment.task.train_dataset, "evaluation": experiment.task.evaluation_dataset}
     origins = {stage: load_tasks(name) for stage, name in sources.items() if not name.startswith(PREFIX)}
     for task in measured:
         stage, _, rest = task.task_id.partition("/")
@@ -212,17 +219,6 @@ def _infos_of(measured: TaskSet, config: TaskConfig, hides: bool, player: str) -
         label = f"test {index if hides else index - len(origin.train)}" if is_test else f"train {index}"
         learned = ", learned" if stage == "train" else ""
         yield EpisodeInfo(name, label + learned, player, origin.train, origin.title)
-
-
-def _rules_of(action_format: ActionFormat, num_actions: int) -> JaxArcConfig:
-    return JaxArcConfig().with_fields(
-        selection_format=action_format,
-        max_grid_height=_SIDE,
-        max_grid_width=_SIDE,
-        max_episode_steps=num_actions + 1,
-        invalid_action_policy="noop",
-        history_enabled=False,
-    )
 
 
 def _params(tasks: TaskSet, rules: JaxArcConfig) -> EnvParams:

@@ -93,7 +93,10 @@ class SurrogateRun:
             )
         return lines
 
-    def train(self, console: Console, *arguments: Any, **options: Any) -> SurrogateResult:
+    def prepare(self, console: Console) -> None:
+        """Nothing is to be made before."""
+
+    def train(self, *arguments: Any, **options: Any) -> SurrogateResult:
         """Train as :func:`jaxarc.surrogate.train_surrogate` does."""
         return train_surrogate(self.experiment, self.task, *arguments, **options)
 

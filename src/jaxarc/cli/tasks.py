@@ -13,13 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxarc.cli import task_files
-from jaxarc.cli.console import DatasetArgument, JsonOption, complete_dataset, escape, print_json, split_pair
+from jaxarc.cli.console import JsonOption, complete_dataset, escape, pair_of, print_json, print_line
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, bytes_of, require_kind
-from jaxarc.cli.task_checks import count, counts_table, pairs_table, sides_table, verify
+from jaxarc.cli.task_checks import issues_of, plain_datasets, stats, verify
 from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
-from jaxarc.datasets.dataset import Dataset, DatasetVersion
+from jaxarc.datasets.dataset import Dataset
 from jaxarc.datasets.installed import splits_json
-from jaxarc.datasets.published import Erratum, is_concept, known_issues
+from jaxarc.datasets.published import is_concept
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.errors import visible
 from jaxarc.files import write_whole
@@ -37,6 +37,7 @@ app = typer.Typer(
 )
 
 _NOT_HERE: Final = "not here"
+_COUNTS: Final = ("num_tasks", "num_train", "num_test", "max_grid_shape")
 _WIDTH_FOR_WORDS: Final = 120  # columns of the terminal
 
 
@@ -61,7 +62,7 @@ def list_datasets(as_json: JsonOption = False) -> None:
     table.add_column("where", no_wrap=True)
     if console.width >= _WIDTH_FOR_WORDS:
         table.add_column("what")
-    for dataset in _plain_datasets():
+    for dataset in plain_datasets():
         for row in _rows(dataset):
             table.add_row(*map(escape, row[: len(table.columns)]))
     console.print(table)
@@ -99,7 +100,7 @@ def show(
     kind = None if output is None else require_kind(output, *RENDERERS)
     tasks, task_id = find_task(name, dataset)
     raw = tasks.raw_task(task_id)
-    only = None if pair is None else _pair_of(raw, pair)
+    only = None if pair is None else pair_of(raw, pair)
     if as_json:
         pairs = splits_json(raw)
         chosen = pairs if only is None else pairs[only[0]][only[1]]
@@ -116,37 +117,21 @@ def show(
         pairs = [named for named in task_pairs(raw) if name_of_pair in ("", named[0])]
         drawing = draw_pairs(RENDERERS[kind], pairs, title, palette=PALETTES[colors])
         write_whole(output, bytes_of(drawing, title))
-        console.print(visible(f"{title}: {output}"), highlight=False, markup=False, soft_wrap=True)
+        print_line(console, f"{title}: {output}")
     for label, words in (("title", raw.title), ("concept", _concept_of(raw, tasks))):
         if words:
             console.print(Text(visible(f"{label}: {words}")))
-    issue = _issues_of(tasks).get(task_id)
+    issue = issues_of(tasks).get(task_id)
     if issue is not None:
         console.print(Text(f"reported: {issue.report} ({issue.source})", style="yellow"))
 
 
-@app.command()
-def stats(name: DatasetArgument, as_json: JsonOption = False) -> None:
-    """Count tasks, pairs and colors, and show how large the grids are and how much padding costs.
-
-    Examples:
-        jaxarc tasks stats arc-agi-1/training
-        jaxarc tasks stats my_tasks/ --json
-    """
-    tasks = load_tasks(name)
-    issues = _issues_of(tasks)
-    num_issues = sum(task_id in issues for task_id in tasks.task_ids)
-    if as_json:
-        print_json(count(tasks, num_issues))
-        return
-    console = Console()
-    console.print(counts_table(tasks, num_issues))
-    console.print(sides_table(tasks))
-    console.print(pairs_table(tasks))
-
-
+app.command("stats")(stats)
 app.command("verify")(verify)
-task_files.register(app)
+app.command("download")(task_files.download)
+app.command("import")(task_files.import_tasks)
+app.command("remove")(task_files.remove)
+app.command("export")(task_files.export)
 
 
 def _concept_of(task: RawTask, tasks: TaskSet) -> str:
@@ -154,47 +139,33 @@ def _concept_of(task: RawTask, tasks: TaskSet) -> str:
     return "" if task.concept in tasks.name.partition(" (")[0].split("/") else task.concept
 
 
-def _plain_datasets() -> Iterator[Dataset]:
-    for name in dataset_names():
-        if not is_concept(name) and name not in procedural_names():
-            yield find_dataset(name)
-
-
 def _rows(dataset: Dataset) -> Iterator[tuple[str, ...]]:
     """Yield a row for a dataset, and one for each further version of it."""
     where = dataset.where() or _NOT_HERE
-    for version in dataset.versions:
-        counted = version
+    for number, version in enumerate(dataset.versions):
         note = version.note or dataset.description
+        counts = [getattr(version, field) for field in _COUNTS]
         if version.num_tasks is None and where == "installed":
             try:
-                counted = _count(load_tasks(dataset.name))
+                tasks = load_tasks(dataset.name)
             except TaskFormatError:
                 note = where = "damaged"
+            else:
+                pairs = [
+                    sum(len(split) for split in splits)
+                    for splits in zip(*((task.train, task.test) for task in tasks), strict=True)
+                ]
+                counts = [len(tasks), *pairs, tasks.max_grid_shape]
+        spelled = ["" if count is None else str(count) for count in counts[:-1]]
+        spelled.append("" if counts[-1] is None else "{}x{}".format(*counts[-1]))
         label = f"@{version.name}" if version.name else ""
-        if version is dataset.versions[0]:
-            yield dataset.name, *_counts(counted), f"{where} {label}", note
-        else:
-            yield f"  {label}", *_counts(counted), "", note
+        yield (f"  {label}", *spelled, "", note) if number else (dataset.name, *spelled, f"{where} {label}", note)
 
 
 def _facts(dataset: Dataset) -> dict[str, Any]:
     """Return what the list says of a dataset: counts are None where they are not pinned."""
-    counts = ("num_tasks", "num_train", "num_test", "max_grid_shape")
-    versions = [{"name": one.name, **{field: getattr(one, field) for field in counts}} for one in dataset.versions]
+    versions = [{"name": one.name, **{field: getattr(one, field) for field in _COUNTS}} for one in dataset.versions]
     return {"name": dataset.name, "where": dataset.where() or None, "versions": versions}
-
-
-def _count(tasks: TaskSet) -> DatasetVersion:
-    train = sum(len(task.train) for task in tasks)
-    test = sum(len(task.test) for task in tasks)
-    return DatasetVersion("", "", len(tasks), train, test, tasks.max_grid_shape)
-
-
-def _counts(version: DatasetVersion) -> tuple[str, ...]:
-    shape = "" if version.max_grid_shape is None else "{}x{}".format(*version.max_grid_shape)
-    counts = (version.num_tasks, version.num_train, version.num_test)
-    return (*("" if count is None else str(count) for count in counts), shape)
 
 
 def find_task(name: str, dataset: str | None) -> tuple[TaskSet, str]:
@@ -206,7 +177,7 @@ def find_task(name: str, dataset: str | None) -> tuple[TaskSet, str]:
         tasks = load_tasks(name)
         return tasks, tasks.task_ids[0]
     sets = []
-    for known in _plain_datasets():
+    for known in plain_datasets():
         if known.where():
             sets.append(load_tasks(known.name))
             if name in sets[-1]:
@@ -215,19 +186,6 @@ def find_task(name: str, dataset: str | None) -> tuple[TaskSet, str]:
         if found := _by_title([tasks], name):
             return tasks, found
     raise UnknownTaskError(_unknown(name, sets))
-
-
-def _pair_of(task: RawTask, word: str) -> tuple[str, int]:
-    """Return the split and the index of a pair that the task has."""
-    split, index = split_pair(word)
-    count = len(task.train if split == "train" else task.test)
-    if index >= count:
-        raise typer.BadParameter(
-            f"task {task.task_id!r} has {len(task.train)} train and {len(task.test)} test pairs, counted from 0, got "
-            f"{word}; correct it",
-            param_hint="--pair",
-        )
-    return split, index
 
 
 def _by_title(sets: list[TaskSet], title: str) -> str | None:
@@ -242,11 +200,3 @@ def _unknown(name: str, sets: list[TaskSet]) -> str:
     near = difflib.get_close_matches(name.casefold(), spellings, n=3, cutoff=0.5)
     hint = f"; did you mean {', '.join(repr(spellings[one]) for one in near)}?" if near else ""
     return f"no task {name!r} in the {len(sets)} datasets that are here, and no dataset of this name{hint}"
-
-
-def _issues_of(tasks: TaskSet) -> dict[str, Erratum]:
-    """Return what was reported about the version of a dataset that a set of some of its tasks came from."""
-    name = tasks.name.partition(" (")[0]
-    if name in dataset_names() and (versions := find_dataset(name).version_names):
-        name = f"{name}@{versions[0]}"
-    return known_issues(name)

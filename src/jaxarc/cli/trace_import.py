@@ -1,21 +1,21 @@
 """``jaxarc traces import``: lines of JSON, and what people did in the O2ARC editor."""
 
 import json
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from jaxarc.cli.console import DatasetArgument, escape, number_table
-from jaxarc.cli.trace_options import CacheOption, find_pair
+from jaxarc.cli.console import DatasetArgument, escape, number_table, print_line
+from jaxarc.cli.trace_options import CacheOption, Played, find_pair, solved_in_environment
 from jaxarc.datasets import TaskSet, load_tasks
-from jaxarc.experts import ActionFormat, ExpertError
+from jaxarc.experts import ExpertError, Pair
 from jaxarc.files import write_whole
 from jaxarc.tasks import UnknownTaskError
-from jaxarc.traces import PairId, Trace, TraceCache, WorkUnit, pairs_by_id
+from jaxarc.traces import Trace, TraceCache, WorkUnit, pairs_by_id
 from jaxarc.traces.files import TraceFileError, read_trace_lines
 from jaxarc.traces.sessions import HumanTraces, SessionVerdict, convert_sessions, read_human_sessions
 from jaxarc.traces.units import checked_trace
@@ -25,18 +25,8 @@ _UNSOLVED: Final = "the environment says that it is not solved"
 _ORDER: Final = ("exact", "rewritten", "rejected")
 
 
-class _Candidate(NamedTuple):
-    """A trace that the environment is still to check."""
-
-    name: str  # of the line or the session
-    pair_id: PairId
-    trace: Trace
-
-
-class _Rejected(NamedTuple):
-    name: str
-    reason: str
-    kind: str
+_Candidate: TypeAlias = tuple[str, Pair, Trace]  # name of a line or session, and what the environment is to check
+_Rejected: TypeAlias = tuple[str, str]  # name and reason
 
 
 def import_traces(
@@ -72,85 +62,64 @@ def import_traces(
     if is_ours and verdicts is not None:
         raise typer.BadParameter("is for sessions of people (*.csv, *.json); leave it out", param_hint="--verdicts")
     people = None if is_ours else convert_sessions(read_human_sessions(file), tasks)
-    candidates, rejected = _read_lines(file, tasks) if people is None else _of_people(people)
-    solved, unsolved = _replayed(candidates, tasks)
-    rejected += [_Rejected(one.name, _UNSOLVED, _UNSOLVED) for one in unsolved]
-    kept, num_known = _keep(solved, TraceCache(cache))
+    candidates, rejected = _read_lines(file, tasks) if people is None else _of_people(people, tasks)
+    played: list[Played] = [(pair, trace.actions, trace.spec.action_format) for _, pair, trace in candidates]
+    checked = list(zip(candidates, solved_in_environment(played), strict=True))
+    refused = {name for (name, *_), is_solved in checked if not is_solved}
+    rejected += [(name, _UNSOLVED) for (name, *_), is_solved in checked if not is_solved]
+    kept, num_known = _keep([trace for (*_, trace), is_solved in checked if is_solved], TraceCache(cache))
     of_sessions = "" if people is None else f" of {len(people.verdicts):,} sessions"
-    console.print(f"{kept:,} traces imported, {len(rejected):,} rejected{of_sessions}", highlight=False)
+    print_line(console, f"{kept:,} traces imported, {len(rejected):,} rejected{of_sessions}")
     if num_known:
-        console.print(f"{num_known:,} are no shorter than those in the cache, which stay", highlight=False)
+        print_line(console, f"{num_known:,} are no shorter than those in the cache, which stay")
     if people is not None:
-        refused = {one.name for one in unsolved}
         console.print(_verdict_table(people, refused))
         if verdicts is not None:
             lines = (json.dumps(_verdict_json(one, one.name in refused)) for one in people.verdicts)
             write_whole(verdicts, "".join(f"{line}\n" for line in lines).encode())
-            console.print(f"Verdicts: {verdicts}", highlight=False, markup=False, soft_wrap=True)
+            print_line(console, f"Verdicts: {verdicts}")
     if rejected:
         table = Table("rejected", "because")
-        for one in rejected[:_SHOWN]:
-            table.add_row(escape(one.name), escape(one.reason))
+        for name, reason in rejected[:_SHOWN]:
+            table.add_row(escape(name), escape(reason))
         console.print(table)
         if len(rejected) > _SHOWN:
             rest = "" if is_ours or verdicts is not None else "; --verdicts FILE writes all"
-            console.print(f"and {len(rejected) - _SHOWN:,} more{rest}", highlight=False)
+            print_line(console, f"and {len(rejected) - _SHOWN:,} more{rest}")
     if not (kept or num_known) or (is_ours and rejected):
         raise typer.Exit(1)
 
 
 def _read_lines(file: Path, tasks: TaskSet) -> tuple[list[_Candidate], list[_Rejected]]:
-    candidates = []
-    rejected = []
+    candidates, rejected = [], []
     for line in read_trace_lines(file):
         if isinstance(line, TraceFileError):
             where, _, reason = str(line).partition(": ")
-            rejected.append(_Rejected(where, reason, ""))
+            rejected.append((where, reason))
             continue
         try:
             pair = find_pair(tasks.raw_task(line.pair_id.task_id), line.pair_id)
-            trace = checked_trace(WorkUnit(pair, line.spec), line.actions)
+            candidates.append((line.where, pair, checked_trace(WorkUnit(pair, line.spec), line.actions)))
         except (ExpertError, UnknownTaskError) as error:
-            rejected.append(_Rejected(line.where, str(error), ""))
-        else:
-            candidates.append(_Candidate(line.where, line.pair_id, trace))
+            rejected.append((line.where, str(error)))
     return candidates, rejected
 
 
-def _of_people(people: HumanTraces) -> tuple[list[_Candidate], list[_Rejected]]:
+def _of_people(people: HumanTraces, tasks: TaskSet) -> tuple[list[_Candidate], list[_Rejected]]:
+    pairs = pairs_by_id(tasks)
     candidates = [
-        _Candidate(one.name, one.pair_id, one.trace)
+        (one.name, pairs[one.pair_id], one.trace)
         for one in people.verdicts
         if one.pair_id is not None and one.trace is not None
     ]
-    return candidates, [_Rejected(f"{one.name} {one.task_id}".strip(), one.reason, one.kind) for one in people.rejected]
+    return candidates, [(f"{one.name} {one.task_id}".strip(), one.reason) for one in people.rejected]
 
 
-def _replayed(candidates: Sequence[_Candidate], tasks: TaskSet) -> tuple[list[_Candidate], list[_Candidate]]:
-    """Play every trace in the environment, and return those that solve their pair, and the others."""
-    from jaxarc.traces.replay import replay
-
-    pairs = pairs_by_id(tasks)
-    by_format: dict[ActionFormat, list[_Candidate]] = {}
-    for one in candidates:
-        by_format.setdefault(one.trace.spec.action_format, []).append(one)
-    solved: list[_Candidate] = []
-    unsolved: list[_Candidate] = []
-    with Console(stderr=True).status("Replaying ..."):
-        for form, chosen in by_format.items():
-            listed = replay([pairs[one.pair_id] for one in chosen], [one.trace.actions for one in chosen], form)
-            for one, is_solved in zip(chosen, listed, strict=True):
-                (solved if is_solved else unsolved).append(one)
-    return solved, unsolved
-
-
-def _keep(solved: Iterable[_Candidate], store: TraceCache) -> tuple[int, int]:
+def _keep(solved: Sequence[Trace], store: TraceCache) -> tuple[int, int]:
     """Store the shortest trace of each unit, and return how many were stored, and how many were there already."""
     shortest: dict[str, Trace] = {}
-    for one in solved:
-        known = shortest.get(one.trace.unit_hash)
-        if known is None or len(one.trace.actions) < len(known.actions):
-            shortest[one.trace.unit_hash] = one.trace
+    for trace in sorted(solved, key=lambda trace: len(trace.actions)):
+        shortest.setdefault(trace.unit_hash, trace)
     kept = 0
     for unit_hash, trace in shortest.items():
         known = store.get(unit_hash)

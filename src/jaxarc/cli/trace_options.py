@@ -1,19 +1,22 @@
-"""Options that several commands share, and the look-ups of an expert, a spec and a pair."""
+"""Options of several commands on traces, and how these look up an expert, a pair and a recorded trace."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final, cast
+from typing import Annotated, Final, TypeAlias
 
 import typer
+from rich.console import Console
 
-from jaxarc.cli.console import split_pair
+from jaxarc.cli.console import pair_of
 from jaxarc.datasets import TaskSet
-from jaxarc.experts import ActionFormat, ExpertError, Pair
-from jaxarc.experts.expert import ACTION_FORMATS, EXPERTS, AnyExpert, find_expert
+from jaxarc.experts import Action, ActionFormat, ExpertError, Pair
+from jaxarc.experts.expert import EXPERTS, AnyExpert, find_expert
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.raw_task import require_answer
-from jaxarc.traces import ExpertSpec, PairId
-from jaxarc.traces.units import PAIR_CHOICES, PairChoice
+from jaxarc.traces import ExpertSpec, PairId, Trace, TraceCache, WorkUnit, pairs_by_id
+from jaxarc.traces.files import TraceFileError
+from jaxarc.traces.units import PairChoice
 
 DEFAULT_EXPERT: Final = "painter"
 DEFAULT_FORMAT: Final = "bbox"
@@ -21,25 +24,14 @@ DEFAULT_FORMAT: Final = "bbox"
 ExpertOption = Annotated[
     str, typer.Option(help=f"{', '.join(EXPERTS)}, or module:attribute of your own.", metavar="EXPERT")
 ]
-FormatOption = Annotated[str, typer.Option("--format", help=f"How actions select cells: {', '.join(ACTION_FORMATS)}.")]
-PairsOption = Annotated[str, typer.Option(help=f"Which pairs of each task: {', '.join(PAIR_CHOICES)}.")]
+FormatOption = Annotated[ActionFormat, typer.Option("--format", help="How actions select cells.")]
+PairsOption = Annotated[PairChoice, typer.Option(help="Which pairs of each task.")]
 CacheOption = Annotated[
     Path | None, typer.Option(help="Folder of the recorded traces. Default: in the user's cache folder.")
 ]
 
-
-def action_format_of(word: str) -> ActionFormat:
-    """Return an action format, or refuse another word."""
-    if word not in ACTION_FORMATS:
-        raise typer.BadParameter(f"one of {', '.join(ACTION_FORMATS)}, got {word!r}", param_hint="--format")
-    return cast(ActionFormat, word)
-
-
-def pairs_of(word: str) -> PairChoice:
-    """Return a choice of pairs, or refuse another word."""
-    if word not in PAIR_CHOICES:
-        raise typer.BadParameter(f"one of {', '.join(PAIR_CHOICES)}, got {word!r}", param_hint="--pairs")
-    return cast(PairChoice, word)
+Played: TypeAlias = tuple[Pair, Sequence[Action], ActionFormat]
+"""What an expert or a person did on a pair."""
 
 
 def load_expert(name: str) -> AnyExpert:
@@ -49,24 +41,18 @@ def load_expert(name: str) -> AnyExpert:
     return find_expert(name)
 
 
-def find_expert_spec(expert: str, action_format: str) -> ExpertSpec:
+def find_expert_spec(expert: str, action_format: ActionFormat) -> ExpertSpec:
     """Return the spec of an expert in a format; ``human`` and others that were imported have no settings."""
     if expert in EXPERTS or ":" in expert:
-        return ExpertSpec.of(load_expert(expert), action_format_of(action_format))
-    return ExpertSpec(expert, 1, "", action_format_of(action_format))
+        return ExpertSpec.of(load_expert(expert), action_format)
+    return ExpertSpec(expert, 1, "", action_format)
 
 
 def pair_id_of(tasks: TaskSet, task_id: str, word: str) -> PairId:
-    """Return the id of a pair of a task from a word such as ``train/0``.
-
-    Raises:
-        typer.BadParameter: the word names no pair of the task.
-    """
-    pair_id = PairId(task_id, *split_pair(word))
-    try:
-        find_pair(tasks.raw_task(task_id), pair_id)
-    except ExpertError as error:
-        raise typer.BadParameter(str(error), param_hint="PAIR") from error
+    """Return the id of a pair of a task, whose answer is known, from a word such as ``train/0``."""
+    task = tasks.raw_task(task_id)
+    pair_id = PairId(task.task_id, *pair_of(task, word))
+    find_pair(task, pair_id)
     return pair_id
 
 
@@ -87,3 +73,35 @@ def find_pair(task: RawTask, pair_id: PairId) -> Pair:
         )
     where = f"task {pair_id.task_id!r}, {pair_id.split} pair {pair_id.pair_index}"
     return Pair(*require_answer(pairs[pair_id.pair_index], where))
+
+
+def recorded_traces(
+    tasks: TaskSet, spec: ExpertSpec, cache: Path | None, pairs: PairChoice = "all"
+) -> dict[PairId, Trace]:
+    """Return what an expert did on a task set, as far as it is recorded."""
+    store = TraceCache(cache)
+    units = {pair_id: WorkUnit(pair, spec) for pair_id, pair in pairs_by_id(tasks, pairs).items()}
+    found = {pair_id: store.get(unit.content_hash) for pair_id, unit in units.items()}
+    return {pair_id: trace for pair_id, trace in found.items() if trace is not None}
+
+
+def not_recorded(spec: ExpertSpec, what: str, dataset: str, expert: str) -> TraceFileError:
+    """Return the error of traces that were not recorded."""
+    return TraceFileError(
+        f"no trace by {spec.title} of {what} is recorded; run: jaxarc traces record {dataset} --expert {expert} "
+        f"--format {spec.action_format}"
+    )
+
+
+def solved_in_environment(played: Sequence[Played]) -> list[bool]:
+    """Play actions again in the environment itself, those of a format together, and return which solve their pair."""
+    from jaxarc.traces.replay import replay  # imports JAX
+
+    solved: dict[int, bool] = {}
+    forms: list[ActionFormat] = [form for *_, form in played]
+    with Console(stderr=True).status("Replaying ..."):
+        for form in dict.fromkeys(forms):
+            chosen = [i for i, its_form in enumerate(forms) if its_form == form]
+            listed = replay([played[i][0] for i in chosen], [played[i][1] for i in chosen], form)
+            solved |= zip(chosen, map(bool, listed), strict=True)
+    return [solved[i] for i in range(len(played))]

@@ -3,14 +3,14 @@
 import os
 import time
 from contextlib import suppress
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from jaxarc.cli.console import DatasetArgument, QuietOption, escape, number_table, progress_bar
+from jaxarc.cli.console import DatasetArgument, QuietOption, escape, number_table, print_line, progress_bar
 from jaxarc.cli.signals import GracefulStop
 from jaxarc.cli.trace_options import (
     DEFAULT_EXPERT,
@@ -19,15 +19,13 @@ from jaxarc.cli.trace_options import (
     ExpertOption,
     FormatOption,
     PairsOption,
-    action_format_of,
     load_expert,
-    pairs_of,
 )
 from jaxarc.datasets import load_tasks
 from jaxarc.experts.expert import AnyExpert, releases_gil
 from jaxarc.parallel import host_cores, use_host_cores
 from jaxarc.traces import Recording, TraceCache, record_traces
-from jaxarc.traces.hierarchical_trace_cache import CHUNK_SIZE, STRATEGIES, Strategy, choose_strategy
+from jaxarc.traces.hierarchical_trace_cache import CHUNK_SIZE, Strategy, choose_strategy
 
 
 def record(
@@ -35,9 +33,8 @@ def record(
     expert: ExpertOption = DEFAULT_EXPERT,
     action_format: FormatOption = DEFAULT_FORMAT,
     strategy: Annotated[
-        str | None,
+        Strategy | None,
         typer.Option(
-            metavar="|".join(STRATEGIES),
             help="How pairs are handed to the expert. Default: pmap, one device per core, for an expert that releases "
             "the GIL; else workers, one process per core.",
         ),
@@ -64,10 +61,8 @@ def record(
     """
     console = Console(quiet=quiet)
     found = load_expert(expert)
-    form = action_format_of(action_format)
     chosen = _strategy(found, strategy, time_limit, processes)
     tasks = load_tasks(dataset)
-    choice = pairs_of(pairs)
     store = TraceCache(cache)
     start = time.perf_counter()
     columns = (MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
@@ -83,8 +78,8 @@ def record(
         recording = record_traces(
             tasks,
             found,
-            form,
-            pairs=choice,
+            action_format,
+            pairs=pairs,
             chunk_size=chunk_size,
             cache=store,
             strategy=chosen,
@@ -93,7 +88,8 @@ def record(
             progress=show_and_ask,
         )
     console.print(_summary(recording, time.perf_counter() - start))
-    console.print(_memory(recording, store, chosen), highlight=False, soft_wrap=True)
+    memory, size = (f"{-(-size // 1024):,} KiB" for size in (recording.store_bytes, store.num_bytes))
+    print_line(console, f"Strategy {chosen}; store {memory} at most; cache {size}: {store.path}")
     if recording.failures:
         console.print(_failures(recording))
     if not recording.is_complete:
@@ -103,16 +99,16 @@ def record(
         raise typer.Exit(1)
 
 
-def _strategy(expert: AnyExpert, word: str | None, time_limit: float | None, processes: int | None) -> Strategy:
-    """Return the strategy of a word, or the default one, and make the devices that it needs."""
-    if word is not None and word not in STRATEGIES:
-        raise typer.BadParameter(f"one of {', '.join(STRATEGIES)}, got {word!r}", param_hint="--strategy")
-    if word not in (None, "workers"):
+def _strategy(expert: AnyExpert, wanted: Strategy | None, time_limit: float | None, processes: int | None) -> Strategy:
+    """Return the strategy that is wanted, or the default one, and make the devices that it needs."""
+    if wanted not in (None, "workers"):
         for option, value in (("--time-limit", time_limit), ("--processes", processes)):
             if value:
-                raise typer.BadParameter(f"is of the strategy workers, not of {word}; leave it out", param_hint=option)
-    if word is not None:
-        strategy = cast(Strategy, word)
+                raise typer.BadParameter(
+                    f"is of the strategy workers, not of {wanted}; leave it out", param_hint=option
+                )
+    if wanted is not None:
+        strategy = wanted
     elif time_limit is not None or processes:
         strategy = "workers"
     elif processes == 0:
@@ -126,15 +122,10 @@ def _strategy(expert: AnyExpert, word: str | None, time_limit: float | None, pro
         try:
             choose_strategy(strategy)
         except RuntimeError as error:
-            if word is None:
+            if wanted is None:
                 return "workers"
             raise typer.BadParameter(" ".join(str(error).split()), param_hint="--strategy") from error
     return strategy
-
-
-def _memory(recording: Recording, cache: TraceCache, strategy: Strategy) -> str:
-    store, file = (f"{-(-size // 1024):,} KiB" for size in (recording.store_bytes, cache.num_bytes))
-    return escape(f"Strategy {strategy}; store {store} at most; cache {file}: {cache.path}")
 
 
 def _summary(recording: Recording, seconds: float) -> Table:

@@ -1,7 +1,7 @@
 """Every choice a user can make, as frozen dataclasses; the only place of a default."""
 
 from jaxarc.config.build import CheckedConfig, ConfigValidationError, build
-from jaxarc.config.environment import (
+from jaxarc.config.environment_rules import (
     ActionConfig,
     AugmentationConfig,
     DatasetConfig,

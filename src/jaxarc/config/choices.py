@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import yaml
 
 from jaxarc.config.build import CheckedConfig, ConfigValidationError, build, check_known
-from jaxarc.config.environment import JaxArcConfig
+from jaxarc.config.environment_rules import JaxArcConfig
 from jaxarc.config.training import AnswerConfig, TaskConfig
 
 EXPERIMENT: Final = "experiment"  # the group of the presets of agents

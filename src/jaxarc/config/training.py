@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from jaxarc.config.build import CheckedConfig, limited
-from jaxarc.config.environment import AugmentationConfig
+from jaxarc.config.environment_rules import AugmentationConfig
 from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS
 
 Decay: TypeAlias = Literal["linear", "cosine", "constant"]

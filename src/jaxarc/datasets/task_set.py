@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from jaxarc.config.environment import TOO_LARGE
+from jaxarc.config.environment_rules import TOO_LARGE
 from jaxarc.datasets.selectors import SubsetError, TooLargeWarning, choose_tasks, fitting_tasks
 from jaxarc.notebooks import notebook_html
 from jaxarc.tasks.raw_task import NUM_SHOWN, RawTask, check_canvas, check_fits

@@ -24,7 +24,7 @@ from jaxarc.evaluation.solver import SolvedTask
 from jaxarc.files import write_whole
 from jaxarc.render.layout import draw_pairs
 from jaxarc.render.terminal import render_grid
-from jaxarc.search import Found, GridProgram, ProgramError, Question, SearchResult, search_all, solve
+from jaxarc.search import Found, ProgramError, Question, SearchResult, search_all, solve
 from jaxarc.tasks.raw_task import RawTask
 
 
@@ -62,12 +62,13 @@ def search(
     tasks, task_id = find_task(name, dataset)
     task = tasks.raw_task(task_id)
     results = [solve(task.train, source, config) for source, _ in task.test]
+    answered = [(result, answer) for result, (_, answer) in zip(results, task.test, strict=True)]
     if as_json:
-        print_json({"id": task_id, "dataset": tasks.name, "test": [_facts(*both) for both in _answered(task, results)]})
+        print_json({"id": task_id, "dataset": tasks.name, "test": [_facts(*both) for both in answered]})
     else:
-        console = Console()
-        console.print(visible(f"{task_id} in {tasks.name}"), markup=False, highlight=False, style="bold")
-        for index, (result, answer) in enumerate(_answered(task, results)):
+        console = Console(highlight=False)
+        console.print(visible(f"{task_id} in {tasks.name}"), markup=False, style="bold")
+        for index, (result, answer) in enumerate(answered):
             _print_result(console, task, index, result, answer)
     if output is not None and kind is not None:
         title = f"{task_id}: {results[0].answers[0].program or 'no program'}"
@@ -145,10 +146,6 @@ def _ledger(tasks: TaskSet, found: dict[str, dict[int, SearchResult]]) -> dict[s
     }
 
 
-def _answered(task: RawTask, results: list[SearchResult]) -> list[tuple[SearchResult, np.ndarray]]:
-    return list(zip(results, (answer for _, answer in task.test), strict=True))
-
-
 def _facts(result: SearchResult, answer: np.ndarray) -> dict[str, Any]:
     return {
         "states": result.num_states,
@@ -171,19 +168,21 @@ def _facts(result: SearchResult, answer: np.ndarray) -> dict[str, Any]:
 
 def _print_result(console: Console, task: RawTask, index: int, result: SearchResult, answer: np.ndarray) -> None:
     limit = ", a limit was reached" if result.is_cut else ""
-    console.print(
-        f"\ntest {index}: {result.num_states:,} states in {result.seconds:.1f} s{limit}", highlight=False, style="bold"
-    )
+    console.print(f"\ntest {index}: {result.num_states:,} states in {result.seconds:.1f} s{limit}", style="bold")
     for number, found in enumerate(result.answers, start=1):
         known = "" if not answer.size else ", right" if np.array_equal(found.answer, answer) else ", wrong"
-        console.print(f"\nanswer {number}: {_fit_in_words(found)}{known}", highlight=False)
+        console.print(f"\nanswer {number}: {_fit_in_words(found)}{known}")
         console.print(Panel.fit(render_grid(found.answer)))
-        if found.program is None:
+        if (program := found.program) is None:
             continue
-        console.print(f"[bold]program[/] {escape(str(found.program))}", highlight=False, soft_wrap=True)
-        for line in found.program.in_words():
-            console.print(visible(f"  {line}"), markup=False, highlight=False)
-        console.print(Columns(_pieces(found.program, task.test[index][0]), padding=(0, 1)))
+        console.print(f"[bold]program[/] {escape(str(program))}", soft_wrap=True)
+        for line in program.in_words():
+            console.print(visible(f"  {line}"), markup=False)
+        if len(program.layers) > 1:  # each layer by itself
+            alone = [dataclasses.replace(program, layers=(layer,)) for layer in program.layers]
+            grids = [render_grid(one(task.test[index][0])) for one in alone]
+            panels = [Panel.fit(grid, title=f"layer {number}") for number, grid in enumerate(grids, start=1)]
+            console.print(Columns(panels, padding=(0, 1)))
 
 
 def _fit_in_words(found: Found) -> str:
@@ -191,14 +190,6 @@ def _fit_in_words(found: Found) -> str:
     cells = "" if found.fits_all else f", {percent(found.share)} of their cells"
     sizes = "" if found.knows_sizes else ", but not the size of each"
     return f"explains {count} {len(found.fits)} demonstrations{sizes}{cells}, cost {found.cost}"
-
-
-def _pieces(program: GridProgram, grid: np.ndarray) -> list[Panel]:
-    """Draw each layer of a program of several by itself."""
-    if len(program.layers) == 1:
-        return []
-    alone = [dataclasses.replace(program, layers=(layer,)) for layer in program.layers]
-    return [Panel.fit(render_grid(one(grid)), title=f"layer {number}") for number, one in enumerate(alone, start=1)]
 
 
 def _pictures(task: RawTask, results: list[SearchResult]) -> list[tuple[str, np.ndarray, np.ndarray]]:

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from jaxarc.cli.console import DatasetArgument, JsonOption, print_json, progress_bar
 from jaxarc.config import ParallelConfig
-from jaxarc.config.environment import SELECTION_FORMATS
+from jaxarc.config.environment_rules import SELECTION_FORMATS
 from jaxarc.envs import EnvParams
 from jaxarc.files import code_digest
 from jaxarc.parallel import (
@@ -53,10 +53,7 @@ def rollout(
     per_task: Annotated[bool, typer.Option("--per-task", help="Count how many of the tasks were played.")] = False,
     multihost: Annotated[
         bool,
-        typer.Option(
-            "--multihost",
-            help="Run as one of several processes; SLURM sets the options below.",
-        ),
+        typer.Option("--multihost", help="Run as one of several processes; SLURM sets the options below."),
     ] = False,
     coordinator_address: Annotated[str | None, typer.Option(help="host:port of process 0.")] = None,
     num_processes: Annotated[int | None, typer.Option(help="Number of processes.")] = None,
@@ -70,18 +67,15 @@ def rollout(
         jaxarc rollout mini-arc --num-envs 8192 --steps 200 --json
         jaxarc rollout --num-envs 8192 --cores 1 --format point
     """
-    _use_cores(cores)
+    try:
+        use_host_cores(cores)
+    except RuntimeError as error:  # JAX runs already: the command was called from Python
+        if cores is not None:
+            raise typer.BadParameter(str(error), param_hint="--cores") from None
     processes = ParallelConfig(0, "seeds", multihost, coordinator_address, num_processes, process_id)
     config = {"selection_format": selection_format, "max_episode_steps": max_steps, "history_enabled": history}
-    asked = {
-        "DATASET": dataset,
-        "--num-envs": num_envs,
-        "--steps": steps,
-        "--repeats": repeats,
-        "--seed": seed,
-        "--per-task": per_task,
-        **config,
-    }
+    asked = {"DATASET": dataset, "--num-envs": num_envs, "--steps": steps, "--repeats": repeats}
+    asked |= {"--seed": seed, "--per-task": per_task, **config}
     with distributed_session(processes):
         if multihost:
             require_same({**asked, **library_versions(), "the code of jaxarc": code_digest()})
@@ -119,15 +113,6 @@ class _Played(NamedTuple):
     totals: MetricTotals
     seconds: list[float]  # of each repeat
     counts: np.ndarray | None  # of each task: episodes and solved ones, [2, T]; None where they are not counted
-
-
-def _use_cores(cores: int | None) -> None:
-    """Use the cores asked for, by default all."""
-    try:
-        use_host_cores(cores)
-    except RuntimeError as error:  # JAX runs already: the command was called from Python
-        if cores is not None:
-            raise typer.BadParameter(str(error), param_hint="--cores") from None
 
 
 def _play(

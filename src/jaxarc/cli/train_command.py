@@ -40,7 +40,7 @@ _PARAGRAPHS: Final = (
     expert that looks one edit ahead, [cyan]surrogate=parent_sets[/] or [cyan]surrogate=graphs[/], of structural models.
     [cyan]jaxarc evaluate RUN[/] evaluates it.""",
     """[bold]Overrides[/] are topic.field=value, such as [cyan]schedule.learning_rate=1e-3 training.seed=1[/];
-    topic=name selects another file of configs/<topic>/, [cyan]experiment=NAME[/] a preset of all topics.
+    topic=name takes another choice of configs/choices.yaml, [cyan]experiment=NAME[/] a preset of all topics.
     [cyan]--show[/] prints every value. With [cyan]--multirun[/] a field takes several values, as in
     [cyan]training.seed=0,1,2[/] or [cyan]range(0,3)[/], and each combination runs.""",
 )
@@ -165,6 +165,7 @@ def learn(
         with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
             lines = [*run.announcement(), f"Run folder: {escape(str(folder.path))}"]
             console.print("\n".join(lines), highlight=False, soft_wrap=True)
+            run.prepare(console)
             outcome = _learn(run, folder, console, resumes=resume is not None)
         if is_primary():
             run.draw(outcome, folder)
@@ -186,7 +187,7 @@ def _learn(run: AgentRun | SurrogateRun, folder: RunFolder, console: Console, *,
             writers.write(report)
             stop.keeps |= report.update > 0
 
-        return run.train(console, folder, note, lambda: stop.is_set, resume=resumes)
+        return run.train(folder, note, lambda: stop.is_set, resume=resumes)
 
 
 class LiveReports:

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from jaxarc.agents.saved_agent import WhichCheckpoint
-from jaxarc.cli.console import JsonOption, QuietOption, escape, print_json, progress_bar, warn
+from jaxarc.cli.console import AgentSeedOption, JsonOption, QuietOption, escape, print_json, progress_bar, warn
 from jaxarc.cli.evaluation_files import EvaluationFiles, print_evaluation
 from jaxarc.cli.players import (
     DEFAULT_FORMAT,
@@ -24,10 +24,10 @@ from jaxarc.cli.players import (
     load_player,
     load_solver,
 )
-from jaxarc.cli.search import search_tasks
+from jaxarc.cli.search_command import search_tasks
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.config import ConfigValidationError, SearchConfig
-from jaxarc.config.environment import SELECTION_FORMATS
+from jaxarc.config.environment_rules import SELECTION_FORMATS
 from jaxarc.config.training import Precision
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import (
@@ -88,10 +88,7 @@ def evaluate(
             help="For a run folder: the best on unseen pairs, or the newest. Default: best; last for a surrogate."
         ),
     ] = None,
-    agent_seed: Annotated[
-        int | None,
-        typer.Option(help="For a run folder with several seeds: the agent of this seed. Default: the first."),
-    ] = None,
+    agent_seed: AgentSeedOption = None,
     precision: Annotated[
         Precision | None,
         typer.Option(help="For a run folder: precision of the network's weights and products. Default: float32."),
@@ -257,10 +254,10 @@ def evaluate(
 def _refuse(ctx: typer.Context, names: tuple[str, ...], why: str) -> None:
     """Refuse options that were given, but mean nothing here."""
     for param in ctx.command.params:
-        if param.name in names and ctx.get_parameter_source(param.name).name == "COMMANDLINE":
-            raise typer.BadParameter(
-                why, param_hint=param.opts[0] if param.opts[0].startswith("-") else param.name.upper()
-            )
+        source = ctx.get_parameter_source(param.name or "")
+        if param.name in names and source is not None and source.name == "COMMANDLINE":
+            option = param.opts[0] if param.opts[0].startswith("-") else param.name.upper()
+            raise typer.BadParameter(why, param_hint=option)
 
 
 def _score_file(file: Path, attempts: int, tasks: TaskSet) -> _Scored:
