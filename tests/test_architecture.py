@@ -102,7 +102,7 @@ MAX_LINES = {
     "benchmarks": 1320,
     "cli": 5800,
     "config": 1110,
-    "datasets": 3060,
+    "datasets": 2960,
     "envs": 5190,
     "evaluation": 1570,
     "experts": 2790,

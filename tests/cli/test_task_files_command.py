@@ -72,6 +72,7 @@ def test_download_all_brings_what_can_be_had_and_fails_in_the_end(archive, monke
     pinned = ARCHIVES.pop("tiny")
     monkeypatch.setitem(ARCHIVES, "lost", lost)
     monkeypatch.setitem(ARCHIVES, "tiny", pinned)
+    monkeypatch.setattr("jaxarc.datasets.download.TRIES", 1)
     server.answers.append(Answer(status=404))
     code, out, err = run("download", "--all")
     assert code == 1
@@ -80,7 +81,8 @@ def test_download_all_brings_what_can_be_had_and_fails_in_the_end(archive, monke
     assert "404" in err
 
 
-def test_a_failed_download_is_one_line(archive):
+def test_a_failed_download_is_one_line(archive, monkeypatch):
+    monkeypatch.setattr("jaxarc.datasets.download.TRIES", 1)
     archive[0].answers.append(Answer(status=404))
     code, out, err = run("download", "tiny")
     assert (code, out) == (1, "")
