@@ -104,7 +104,7 @@ MAX_LINES = {
     "benchmarks": 1270,
     "cli": 5290,
     "config": 1110,
-    "datasets": 3060,
+    "datasets": 2960,
     "envs": 5190,
     "evaluation": 1570,
     "experts": 2790,

@@ -57,6 +57,7 @@ def test_download_all_brings_what_can_be_had_and_fails_in_the_end(archive, monke
     pinned = ARCHIVES.pop("tiny")
     monkeypatch.setitem(ARCHIVES, "lost", lost)
     monkeypatch.setitem(ARCHIVES, "tiny", pinned)
+    monkeypatch.setattr("jaxarc.datasets.download.TRIES", 1)
     server.answers.append(Answer(status=404))
     code, out, err = run("download", "--all")
     assert code == 1

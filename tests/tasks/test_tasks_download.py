@@ -71,7 +71,7 @@ def parts(folder: Path) -> list[Path]:
 def test_a_download_installs_the_set_and_leaves_no_archive(server, tiny, tmp_path):
     seen = []
     path = download("tiny", lambda done, total: seen.append((done, total)), tmp_path)
-    assert path == tmp_path / "tasks" / "tiny.json"
+    assert path == tmp_path / "tasks" / "tiny.tasks"
     assert read_installed("tiny", tmp_path).task_ids == ("easy",)
     assert parts(tmp_path) == []
     assert seen[-1] == (len(CONTENT), len(CONTENT))
@@ -96,7 +96,7 @@ def test_a_damaged_installed_file_is_fetched_anew(server, tiny, tmp_path):
 
 def test_the_folder_of_the_environment_is_used(server, tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("JAXARC_DATA", str(tmp_path / "mine"))
-    assert download("tiny") == tmp_path / "mine" / "tasks" / "tiny.json"
+    assert download("tiny") == tmp_path / "mine" / "tasks" / "tiny.tasks"
 
 
 def test_a_cut_connection_is_tried_again(server, tiny, tmp_path):
@@ -111,9 +111,9 @@ def test_a_cut_connection_is_tried_again(server, tiny, tmp_path):
 
 def test_a_connection_that_is_cut_again_and_again_is_left(server, tiny, tmp_path):
     server.answers.extend([Answer(cut_after=50_000)] * 9)
-    with pytest.raises(DownloadError, match=r"was cut 5 times.*jaxarc tasks import"):
+    with pytest.raises(DownloadError, match=r"3 tries.*jaxarc tasks import"):
         download("tiny", folder=tmp_path)
-    assert len(server.asked) == 5
+    assert len(server.asked) == 3
     assert parts(tmp_path) == []
 
 
@@ -142,12 +142,12 @@ def test_a_page_instead_of_an_archive_is_refused(server, tiny, tmp_path, page):
     assert parts(tmp_path) == []
 
 
-@pytest.mark.parametrize(("status", "tries"), [(404, 1), (403, 1), (500, 5), (503, 5), (429, 5)])
-def test_a_refusal_says_what_to_do_and_only_a_passing_one_is_tried_again(server, tiny, tmp_path, status, tries):
+@pytest.mark.parametrize("status", [404, 503])
+def test_a_refusal_that_lasts_says_what_to_do(server, tiny, tmp_path, status):
     server.answers.extend([Answer(status=status)] * 9)
     with pytest.raises(DownloadError) as raised:
         download("tiny", folder=tmp_path)
-    assert len(server.asked) == tries
+    assert len(server.asked) == 3
     expected = (f"answered {status}", server.url, "jaxarc tasks import FILE --name tiny")
     assert all(part in str(raised.value) for part in expected)
     assert "\n" not in str(raised.value)
@@ -163,24 +163,19 @@ def test_a_server_that_hangs_is_left(server, tiny, tmp_path, monkeypatch):
     monkeypatch.setattr("jaxarc.datasets.download.TIMEOUTS", (0.2, 0.1))
     server.answers.extend([Answer(hangs=True)] * 9)
     start = time.monotonic()
-    with pytest.raises(DownloadError, match=r"does not answer \(waited 0\.1 s, 5 times\).*jaxarc tasks import"):
+    with pytest.raises(DownloadError, match=r"3 tries.*jaxarc tasks import"):
         download("tiny", folder=tmp_path)
     assert time.monotonic() - start < 5
 
 
-def test_without_network_it_says_so_at_once(tmp_path, monkeypatch):
+def test_without_network_it_says_what_to_do(tmp_path, monkeypatch):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/tiny.zip"
-    monkeypatch.setattr("pooch.core.time", SimpleNamespace(sleep=None))  # waiting would be an error
     publish(monkeypatch, url)
     with pytest.raises(DownloadError) as raised:
         download("tiny", folder=tmp_path)
-    expected = (
-        "cannot be reached from here",
-        f"fetch {url} on another machine",
-        "jaxarc tasks import FILE --name tiny",
-    )
+    expected = ("cannot be reached", f"fetch {url} on another machine", "jaxarc tasks import FILE --name tiny")
     assert all(part in str(raised.value) for part in expected)
 
 
@@ -192,13 +187,13 @@ def test_a_body_that_stops_is_tried_again(server, tiny, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_a_disk_that_is_full_is_named_with_the_size_and_the_fix(server, tiny, tmp_path, monkeypatch):
+def test_a_disk_that_is_full_is_named_with_the_fix(server, tiny, tmp_path, monkeypatch):
     opened = Path.open
     full = Path("/dev/full")
     monkeypatch.setattr(Path, "open", lambda file, mode="r": opened(full if mode == "wb" else file, mode))
     with pytest.raises(DownloadError) as raised:
         download("tiny", folder=tmp_path)
-    expected = (str(tmp_path), "No space left on device", "0.1 MB", "free some space", "JAXARC_DATA")
+    expected = (str(tmp_path), "No space left on device", "free some space", "JAXARC_DATA")
     assert all(part in str(raised.value) for part in expected)
     assert not (tmp_path / "tasks").exists()
     assert parts(tmp_path) == []
@@ -273,7 +268,7 @@ def test_of_two_processes_one_downloads_and_the_other_waits(server, tiny, tmp_pa
     for process in processes:
         process.stdin.write("go\n")
     outputs = [process.communicate(timeout=60)[0] for process in processes]
-    assert outputs == [f"{tmp_path / 'tasks' / 'tiny.json'}\n"] * 2
+    assert outputs == [f"{tmp_path / 'tasks' / 'tiny.tasks'}\n"] * 2
     assert [process.returncode for process in processes] == [0, 0]
     assert len(server.asked) == 1
     assert has_published_set("tiny", tmp_path)

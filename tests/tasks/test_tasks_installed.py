@@ -1,8 +1,7 @@
 """Task sets in the data folder: what is installed is read back, what is damaged is named."""
 
-import json
 import random
-import re
+import zipfile
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from jaxarc.datasets.installed import (
     installed_path,
     read_installed,
 )
-from jaxarc.datasets.task_set import TaskSet
+from jaxarc.datasets.task_set import TaskSet, digest_of
 from jaxarc.tasks.raw_task import RawTask, TaskFormatError
 
 
@@ -42,17 +41,14 @@ def test_what_is_installed_is_read_back():
             assert list(map(str, grid)) == list(map(str, same))
 
 
-def test_the_file_has_the_documented_format(folder):
-    path = install(small_set(), "mine")
-    record = json.loads(path.read_text(encoding="utf-8"))
-    assert path == folder / "tasks" / "mine.json"
-    assert (record["format"], record["name"], len(record["digest"])) == ("jaxarc-tasks/1", "mine", 64)
-    assert record["tasks"]["a"] == {
-        "title": "",
-        "concept": "",
-        "train": [{"input": [[1, 2]], "output": [[0], [9]]}],
-        "test": [{"input": [[3]], "output": [[4]]}],
-    }
+def test_a_hidden_answer_and_further_pairs_are_read_back():
+    (task, _) = small_set()
+    pools = RawTask.of_pool("pools", task.pairs * 3)
+    hidden = RawTask("hidden", task.train, ((task.train[0][0], None),))
+    read = read_installed(install(TaskSet("mine", (pools, hidden)), "mine").stem)
+    assert digest_of(read) == digest_of([pools, hidden])
+    assert [len(task.pool) for task in read] == [5, 0]
+    assert not read[1].has_answers
 
 
 def test_names_are_listed_and_foreign_files_left_out(folder):
@@ -60,8 +56,8 @@ def test_names_are_listed_and_foreign_files_left_out(folder):
     assert not folder.exists()
     for name in ("mine", "lab/mine"):
         install(small_set(), name)
-    (folder / "tasks" / ".mine.json.x.part").write_text("")
-    (folder / "tasks" / "a b.json").write_text("")
+    (folder / "tasks" / ".mine.tasks.x.part").write_text("")
+    (folder / "tasks" / "a b.tasks").write_text("")
     assert installed_names() == ("lab/mine", "mine")
 
 
@@ -93,7 +89,7 @@ def test_a_published_set_that_is_not_there_says_how_to_get_it(folder):
     with pytest.raises(NotInstalledError) as raised:
         read_installed("concept-arc")
     expected = [
-        str(folder / "tasks" / "concept-arc.json"),
+        str(folder / "tasks" / "concept-arc.tasks"),
         "jaxarc tasks download concept-arc",
         "https://github.com/victorvikram/ConceptARC/archive/HEAD.zip",
         "jaxarc tasks import FILE --name concept-arc",
@@ -107,32 +103,36 @@ def test_a_set_of_one_s_own_that_is_not_there_says_how_to_import_it():
         read_installed("mine")
 
 
-CHANGES = [  # what is done to the file, what the message says
-    (lambda record: record["tasks"]["a"]["train"][0]["input"][0].__setitem__(0, 5), "digest"),
-    (lambda record: record["tasks"]["a"].update(title="new"), "digest"),
-    (lambda record: record["tasks"].update(c=record["tasks"].pop("a")), "digest"),
-    (lambda record: record.pop("digest"), "digest"),
-    (lambda record: record.update(format="jaxarc-tasks/2"), "jaxarc-tasks/1"),
-    (lambda record: record.update(name="other"), "'other'"),
-    (lambda record: record.update(tasks={}), "no tasks"),
-    (lambda record: record.update(tasks=[1]), "no tasks"),
-    (lambda record: record["tasks"]["a"].pop("title"), "strings"),
-    (lambda record: record["tasks"]["a"].update(train=3), "train"),
-    (lambda record: record["tasks"].update(a=None), "object"),
-    (lambda record: record["tasks"].update({"": record["tasks"].pop("a")}), "strings"),
+CHANGES = [  # member, what is done to it, what the message says
+    ("cells", lambda cells: b"\x0a" + cells[1:], "0..9"),
+    ("cells", lambda cells: cells[1:], "bytes"),
+    ("sizes", lambda sizes: b"\x1f" + sizes[1:], "1..30"),
+    ("sizes", lambda sizes: bytes(2) + sizes[2:], "1..30"),
+    ("sizes", lambda sizes: sizes[:-1], "bytes"),
+    ("tasks.json", lambda tasks: tasks.replace(b'"b"', b'"a"'), "'a'"),
+    ("tasks.json", lambda tasks: tasks.replace(b'"a"', b'""'), "id"),
+    ("tasks.json", lambda tasks: tasks.replace(b'"Copy"', b"1"), "text"),
+    ("tasks.json", lambda tasks: tasks.replace(b"2, 1, 0", b"3, 0, 0"), "no test"),
+    ("tasks.json", lambda tasks: tasks.replace(b"2, 1, 0", b"-2, 5, 0"), "negative"),
+    ("tasks.json", lambda tasks: tasks.replace(b"2, 1, 0", b"1" * 30 + b", 1, 0"), "int"),
+    ("tasks.json", lambda tasks: b"[]", "mine.tasks"),
+    ("tasks.json", lambda tasks: b"{", "JSON"),
 ]
 
 
-@pytest.mark.parametrize(("change", "said"), CHANGES)
-def test_a_changed_file_is_named_with_the_fix(change, said):
+@pytest.mark.parametrize(("member", "change", "said"), CHANGES)
+def test_a_changed_file_is_named_with_the_fix(member, change, said):
     path = install(small_set(), "mine")
-    record = json.loads(path.read_text(encoding="utf-8"))
-    change(record)
-    path.write_text(json.dumps(record), encoding="utf-8")
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    assert change(parts[member]) != parts[member]
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, change(part) if name == member else part)
     with pytest.raises(TaskFormatError) as raised:
         read_installed("mine")
     message = str(raised.value)
-    assert re.match(re.escape(str(path)), message)
+    assert message.startswith(str(path))
     assert said in message
     assert message.endswith("jaxarc tasks import PATH --name mine --replace")
 
@@ -140,7 +140,7 @@ def test_a_changed_file_is_named_with_the_fix(change, said):
 def test_a_damaged_published_set_says_to_download_it_again():
     installed_path("mini-arc").parent.mkdir(parents=True)
     installed_path("mini-arc").write_text("[1, 2")
-    with pytest.raises(TaskFormatError, match=r"mini-arc\.json: damaged.*jaxarc tasks download mini-arc --again"):
+    with pytest.raises(TaskFormatError, match=r"mini-arc\.tasks: .*jaxarc tasks download mini-arc --again"):
         read_installed("mini-arc")
 
 

@@ -38,7 +38,7 @@ Label: TypeAlias = Mapping[str, str]
 """``task_id``, and where the path of a file says it ``title`` and ``concept``."""
 
 _REPOSITORY: Final = "(?:[^/]+/)?"  # GitHub puts everything below one folder, named after the repository
-_ZIP_DAMAGE: Final = (
+ZIP_DAMAGE: Final = (
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
@@ -328,5 +328,5 @@ def _named_damage(path: Path) -> Iterator[None]:
         yield
     except TaskFormatError:
         raise
-    except _ZIP_DAMAGE as error:
+    except ZIP_DAMAGE as error:
         raise TaskFormatError(f"{path}: not a whole zip archive ({error}); fetch or copy the file again") from error

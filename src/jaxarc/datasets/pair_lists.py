@@ -5,19 +5,14 @@ each a task ``{"examples": [[input, output], ...], ...}``. Such a task shows thr
 pairs are its pool, from which :class:`jaxarc.tasks.pair_pool.PairPool` draws at every reset.
 """
 
-import base64
-import binascii
 import dataclasses
 import re
 import warnings
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
-from jaxarc.constants import MAX_GRID_SIZE, NUM_COLORS
+from jaxarc.constants import MAX_GRID_SIZE
 from jaxarc.datasets.json_format import check_task, parse_json
 from jaxarc.datasets.selectors import TooLargeWarning
 from jaxarc.tasks.raw_task import Pair, RawTask, TaskFormatError, check_grid, check_task_id, describe_value
@@ -180,37 +175,3 @@ def _pair_of(pair: Any, where: str, null_color: int | None) -> Pair | None:
 def _is_too_large(grid: list[Any]) -> bool:
     widths = {len(row) for row in grid if isinstance(row, list)}
     return len(widths) == 1 and (len(grid) > MAX_GRID_SIZE or max(widths) > MAX_GRID_SIZE)
-
-
-def pack_pool(pairs: Sequence[Pair]) -> str:
-    """Pack the pairs of a pool into a text: base64 of compressed bytes, four sizes of each pair and all cells.
-
-    One pair from 1x2 to 2x1, (7 8) -> (7; 8), is the bytes ``1 2 2 1  7 8  7 8``.
-    """
-    sizes = np.array([[*source.shape, *target.shape] for source, target in pairs], np.int8)
-    cells = b"".join(grid.tobytes() for pair in pairs for grid in pair)
-    return base64.b64encode(zlib.compress(sizes.tobytes() + cells, 6)).decode("ascii")
-
-
-def unpack_pool(text: str, count: int, source: str) -> tuple[Pair, ...]:
-    """Return the pairs that :func:`pack_pool` packed.
-
-    Raises:
-        TaskFormatError: the text is damaged.
-    """
-    most = count * (4 + 2 * MAX_GRID_SIZE**2)  # a damaged text must not unpack to more
-    unpacker = zlib.decompressobj()
-    try:
-        content = np.frombuffer(unpacker.decompress(base64.b64decode(text, validate=True), most), np.int8)
-    except (binascii.Error, zlib.error, ValueError) as error:
-        raise TaskFormatError(f"{source}: damaged, its pool cannot be unpacked ({error})") from error
-    sizes = content[: 4 * count].astype(np.int64)
-    cells = content[4 * count :]
-    # The sizes say how many cells there must be. Of the pair above they are 1 2 2 1: areas of 2 and 2, four cells.
-    fits = unpacker.eof and sizes.size == 4 * count and sizes.min() >= 1 and sizes.max() <= MAX_GRID_SIZE
-    areas = sizes[0::2] * sizes[1::2] if fits else sizes  # of input and output, alternately
-    if not fits or areas.sum() != cells.size or cells.min() < 0 or cells.max() >= NUM_COLORS:
-        raise TaskFormatError(f"{source}: damaged, its pool does not hold {count} pairs of grids")
-    grids = np.split(cells, np.cumsum(areas)[:-1])
-    shaped = [grid.reshape(size) for grid, size in zip(grids, sizes.reshape(-1, 2).tolist(), strict=True)]
-    return tuple(zip(shaped[0::2], shaped[1::2], strict=True))

@@ -88,12 +88,12 @@ class Download:
 
     def check(self, folder: Path, told: list[str]) -> None:
         self._publish(folder)
-        if (folder / "tasks" / "tiny.json").exists():
+        if (folder / "tasks" / "tiny.tasks").exists():
             read_installed("tiny", folder)
             assert has_published_set("tiny", folder)
 
     def result(self, folder: Path) -> dict[str, object]:
-        return contents(folder, "*.json") | {"left": [file.name for file in folder.glob("downloads/*[!k]")]}
+        return contents(folder, "*.tasks") | {"left": [file.name for file in folder.glob("downloads/*[!k]")]}
 
     def _publish(self, folder: Path) -> None:
         os.environ["JAXARC_DATA"] = str(folder)

@@ -164,7 +164,7 @@ def installed_set(folder: Path) -> Target:
         path.write_bytes(content)
         _require_sound(read_installed("mine", folder))
 
-    words = (*WORDS, "digest", "labels", "pool", "pool_size")
+    words = (*WORDS, "tasks.json", "sizes", "cells")
     return Target(read, (TaskFormatError, NotInstalledError), tuple(seeds), words)
 
 
