@@ -148,7 +148,7 @@ $(READY): pyproject.toml constraints.txt
 	@echo "Building .venv with `$(PYTHON) --version` (once; a few minutes, mostly download) ..."
 	@mkdir -p .venv && touch $(BUILDING)
 	@[ -x $(BIN)/pip ] || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install -qq --constraint constraints.txt --editable ".[dev]"
+	@$(BIN)/python -m pip install -qq --constraint constraints.txt --editable ".[dev,gymnax]"
 	@rm -f $(BUILDING) && touch $(READY)
 	@echo ".venv is ready"
 

@@ -13,15 +13,17 @@ os.environ.setdefault("MPLBACKEND", "agg")
 
 # Tests compile a lot that then runs only a little: without LLVM's optimizations and with XLA's older code emitters the
 # same program compiles in a quarter of the time; in one piece, not in 32 side by side, a tenth faster on a worker that
-# has no core to spare. Child processes inherit all three; `compiling.AS_USERS` undoes the first two.
-os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+# has no core to spare. Child processes inherit all of it; `compiling.AS_USERS` undoes it but for the pieces.
+if "xla_cpu_parallel_codegen_split_count" not in os.environ.get("XLA_FLAGS", ""):
+    flags = ["--xla_cpu_parallel_codegen_split_count=1"]
+    if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):
+        os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+        flags.append("--xla_cpu_use_fusion_emitters=false")
+    else:  # the older emitters are gone, and XLA aborts; below level 1 the newer round a product before they add to it
+        flags += ["--xla_backend_optimization_level=1", "--xla_llvm_disable_expensive_passes=true"]
+    os.environ["XLA_FLAGS"] = " ".join([*flags, os.environ.get("XLA_FLAGS", "")])
 # Tracing takes longer than compiling, and a tenth of it looks up the line that each operation comes from.
 os.environ.setdefault("JAX_TRACEBACK_IN_LOCATIONS_LIMIT", "0")
-if "xla_cpu_parallel_codegen_split_count" not in os.environ.get("XLA_FLAGS", ""):
-    flags = "--xla_cpu_parallel_codegen_split_count=1"
-    if tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11):  # later XLA aborts, because it has one emitter
-        flags += " --xla_cpu_use_fusion_emitters=false"
-    os.environ["XLA_FLAGS"] = f"{flags} {os.environ.get('XLA_FLAGS', '')}"
 
 # The user's own data sets and cache stay out of the tests, and the tests out of them; child processes inherit it.
 if "JAXARC_TEST_FOLDER" not in os.environ:

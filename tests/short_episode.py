@@ -46,9 +46,9 @@ _RULES = JaxArcConfig().with_fields(
 )
 
 
-def play(num_envs: int = 2, num_steps: int = 3) -> str:
+def play(num_envs: int = 2, num_steps: int = 3, **rules: Any) -> str:
     """Play augmented, partly solved episodes with random actions, past their ends, and return the digest of all."""
-    env, params = jaxarc.make(_TASKS, _RULES)
+    env, params = jaxarc.make(_TASKS, _RULES.with_fields(**rules))
     env = EpisodeStatistics(AutoReset(env))
     policy = RandomPolicy(env.action_space(params))
 

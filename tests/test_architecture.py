@@ -17,7 +17,19 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "jaxarc"
 
-LEAF = {"constants", "types", "prng", "notebooks", "errors", "extras", "files", "fusion", "native", "lazy"}
+LEAF = {
+    "constants",
+    "types",
+    "prng",
+    "notebooks",
+    "errors",
+    "extras",
+    "files",
+    "fusion",
+    "primitives",
+    "native",
+    "lazy",
+}
 CORE = LEAF | {"config", "utils", "envs", "tasks.task", "tasks.buffer", "unroll"}
 TASKS = {"tasks", "datasets"}
 MAY_IMPORT = {  # folder or top-level module -> what it may import besides itself
@@ -25,8 +37,9 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "errors": set(),
     "extras": set(),
     "files": {"errors"},
-    "native": {"errors", "files"},
+    "native": {"errors", "files", "primitives"},
     "fusion": set(),
+    "primitives": set(),
     "lazy": {"extras"},
     "notebooks": set(),
     "types": {"constants", "notebooks"},
@@ -92,13 +105,15 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "uvicorn": {"play"},
     "tensorboardX": {"runs"},
     "wandb": {"runs"},
+    "jax.interpreters": {"primitives"},
+    "jax._src": set(),
 }
 IN_A_STEP = {"envs", "wrappers"}  # what runs inside a step never calls back to the host
 HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print", "debug.breakpoint", "host_callback")
 # Folder -> the most lines that it may have, Python and C++; "" is for the files beside the folders. Raising a number
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
-    "": 1915,
+    "": 2015,
     "adapters": 2080,
     "agents": 3280,
     "benchmarks": 1270,
@@ -189,8 +204,10 @@ def imports_follow_the_table(file: SourceFile) -> Iterator[str]:
 
 def libraries_stay_in_their_rooms(file: SourceFile) -> Iterator[str]:
     for line, name in file.imports():
-        library = name.split(".")[0]
-        if library in ONLY_IN and file.room not in ONLY_IN[library]:
+        parts = name.split(".")
+        for library in {parts[0], ".".join(parts[:2])} & ONLY_IN.keys():
+            if file.room in ONLY_IN[library]:
+                continue
             yield f"{file.where}:{line} imports {library}, which only {' and '.join(sorted(ONLY_IN[library]))} may"
 
 

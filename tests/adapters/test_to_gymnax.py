@@ -2,7 +2,6 @@
 
 import copy
 
-import gymnax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,8 +18,15 @@ from adapter_world import (
     with_other_answers,
     world_fields,
 )
-from gymnax.environments import spaces
-from gymnax.wrappers import (
+from ppo_loop import train
+
+from jaxarc.adapters.conversion import choice_of_id
+from jaxarc.envs import JaxArcConfig, PointAction
+from jaxarc.envs.action_masks import flat_action_mask
+
+gymnax = pytest.importorskip("gymnax", reason="gymnax is not installed; pip install gymnax six")
+from gymnax.environments import spaces  # noqa: E402
+from gymnax.wrappers import (  # noqa: E402
     FlattenObservationWrapper,
     GymnaxToDmEnvWrapper,
     GymnaxToGymWrapper,
@@ -29,12 +35,8 @@ from gymnax.wrappers import (
     LogWrapper,
     StickyActionWrapper,
 )
-from ppo_loop import train
 
-from jaxarc.adapters import GymnaxEnvironment, register_gymnax
-from jaxarc.adapters.conversion import choice_of_id
-from jaxarc.envs import JaxArcConfig, PointAction
-from jaxarc.envs.action_masks import flat_action_mask
+from jaxarc.adapters import GymnaxEnvironment, register_gymnax  # noqa: E402
 
 KEY = jax.random.key(0)
 ID = "jaxarc/arc-agi-1-training-v1"

@@ -12,7 +12,20 @@ from jaxarc.envs.compilation import compiled
 from jaxarc.fusion import known_options
 from jaxarc.utils.error_handling import JAXErrorHandler
 
-CORE = ("config", "constants", "envs", "errors", "fusion", "lazy", "notebooks", "prng", "tasks", "types", "utils")
+CORE = (
+    "config",
+    "constants",
+    "envs",
+    "errors",
+    "fusion",
+    "lazy",
+    "notebooks",
+    "primitives",
+    "prng",
+    "tasks",
+    "types",
+    "utils",
+)
 HOST_SIDE = ("datasets", "registration", "wrappers", "files")
 
 

@@ -52,6 +52,7 @@ SHOWS = {  # a few lines that only a right run prints
     ],
 }
 NEEDS = {
+    "ppo_gymnax.py": ("gymnax", "gymnax is not installed; pip install gymnax six"),
     "sb3_gymnasium.py": ("stable_baselines3", "stable-baselines3 is not installed; pip install stable-baselines3"),
     "plan_with_mctx.py": ("mctx", "mctx is not installed; pip install mctx"),
     "expert_iteration.py": ("mctx", "mctx is not installed; pip install mctx"),

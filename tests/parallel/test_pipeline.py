@@ -14,6 +14,7 @@ SCRIPT = """
 import json
 import jax, jax.numpy as jnp, numpy as np
 from jax import lax
+from jax.extend.core import ClosedJaxpr, Jaxpr
 from jaxarc.parallel import create_mesh, pipeline
 from jaxarc.profiling import count_collectives
 
@@ -24,7 +25,8 @@ def lengths(jaxpr):
     for eqn in jaxpr.eqns:
         if eqn.primitive.name == "scan":
             yield eqn.params["length"]
-        for inner in jax.core.jaxprs_in_params(eqn.params):
+        is_program = lambda x: isinstance(x, Jaxpr | ClosedJaxpr)
+        for inner in filter(is_program, jax.tree.leaves(list(eqn.params.values()), is_leaf=is_program)):
             yield from lengths(inner)
 
 weights = 0.1 * jax.random.normal(jax.random.key(0), (24, 4, 4))

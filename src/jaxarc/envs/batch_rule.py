@@ -5,11 +5,12 @@ from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
-from jax.interpreters import ad, batching, mlir, partial_eval
+from jax.custom_batching import custom_vmap
+from jax.extend.core import jaxpr_as_fun
 from jaxtyping import Array, PyTree
 
 from jaxarc.fusion import refuse_empty_batch
+from jaxarc.primitives import Bind, make_primitive, without_results
 
 Rows = TypeVar("Rows", bound=PyTree[Array])
 Shared = PyTree[Array]
@@ -34,9 +35,8 @@ def with_batch_rule(kernel: Kernel, unshared_rule: Callable[[Kernel, Any, Any, A
 
     def batched(rows: PyTree[Array], shared: Shared) -> PyTree[Array]:
         leaves, tree = jax.tree.flatten((rows, shared))
-        jaxpr, shapes = jax.make_jaxpr(kernel, return_shape=True)(rows, shared)
 
-        def fold(size: int, has_axis: Sequence[bool], leaves: Sequence[Array]) -> list[Array]:
+        def fold(size: int, has_axis: Sequence[bool], leaves: Sequence[Array]) -> PyTree[Array]:
             """Turn ``[size, B, ...]`` into ``[size * B, ...]``, run the kernel once, and turn its result back."""
             rows, shared = jax.tree.unflatten(tree, leaves)
             has_rows, has_shared = jax.tree.unflatten(tree, has_axis)
@@ -45,11 +45,14 @@ def with_batch_rule(kernel: Kernel, unshared_rule: Callable[[Kernel, Any, Any, A
             # `batched` and not `kernel` is called on [size * B, ...]: an outer vmap meets this rule again and folds its
             # axis too, so a vmap over 2 of a vmap over 3 makes one batch of 6.
             if any(jax.tree.leaves(has_shared)):
-                return jax.tree.leaves(unshared_rule(batched, has_shared, rows, shared))
-            return jax.tree.leaves(unfold_rows(size, batched(fold_rows(rows), shared)))
+                return unshared_rule(batched, has_shared, rows, shared)
+            return unfold_rows(size, batched(fold_rows(rows), shared))
 
+        if bind is None:
+            return _with_public_rules(lambda *leaves: kernel(*jax.tree.unflatten(tree, leaves)), fold)(*leaves)
+        jaxpr, shapes = jax.make_jaxpr(kernel, return_shape=True)(rows, shared)
         kept = range(len(jaxpr.out_avals))
-        return jax.tree.unflatten(jax.tree.structure(shapes), _batched.bind(*leaves, jaxpr=jaxpr, fold=fold, kept=kept))
+        return jax.tree.unflatten(jax.tree.structure(shapes), bind(*leaves, jaxpr=jaxpr, fold=fold, kept=kept))
 
     def single(row: PyTree[Array], shared: Shared) -> PyTree[Array]:
         # A batch of one. Outside vmap the kernel runs on it; under vmap the rule makes its axis longer.
@@ -59,20 +62,12 @@ def with_batch_rule(kernel: Kernel, unshared_rule: Callable[[Kernel, Any, Any, A
     return single
 
 
-# A kernel of a batch, as a primitive for the sake of two rules: `vmap` makes its batch longer, and what nobody reads of
-# its results is not computed. JAX's custom_vmap has the first rule, and computes all results.
-_batched = Primitive("jaxarc_batched")
-_batched.multiple_results = True
+# A kernel of a batch is a primitive for the sake of two rules: `vmap` makes its batch longer, and what nobody reads of
+# its results is not computed. JAX's custom_vmap has the first rule only.
 
 
-@_batched.def_impl
-def _run_batched(*leaves: Array, jaxpr: ClosedJaxpr, **_: Any) -> list[Array]:
+def _run_batched(*leaves: Array, jaxpr: Any, **_: Any) -> list[Array]:
     return jaxpr_as_fun(jaxpr)(*leaves)
-
-
-@_batched.def_effectful_abstract_eval
-def _results_of_batched(*_: Any, jaxpr: ClosedJaxpr, **__: Any) -> tuple[Any, Any]:
-    return jaxpr.out_avals, jaxpr.effects
 
 
 def _batch_batched(
@@ -82,35 +77,43 @@ def _batch_batched(
     leaves = [leaf if axis is None else jnp.moveaxis(leaf, axis, 0) for leaf, axis in zip(leaves, axes, strict=True)]
     (size,) = {leaf.shape[0] for leaf, has in zip(leaves, has_axis, strict=True) if has}
     refuse_empty_batch(size)
-    out = fold(size, has_axis, leaves)
+    out = jax.tree.leaves(fold(size, has_axis, leaves))
     return [out[i] for i in kept], [0] * len(kept)
 
 
-def _differentiate(
-    primals: Sequence[Array], tangents: Sequence[Any], *, jaxpr: ClosedJaxpr, **_: Any
-) -> tuple[list[Array], list[Any]]:
-    """Differentiate the kernel as any function."""
-    return jax.jvp(jaxpr_as_fun(jaxpr), list(primals), [ad.instantiate_zeros(tangent) for tangent in tangents])
-
-
-def _leave_out_unused(used: list[bool], *given: Any) -> tuple[list[bool], Any]:
-    equation = given[-1]  # behind which inputs are live, from JAX 0.12 on
+def _leave_out_unused(used: list[bool], equation: Any) -> tuple[list[bool], Any]:
     if not any(used) and not equation.effects:
         return [False] * len(equation.invars), None
-    jaxpr = equation.params["jaxpr"]
-    rest, _ = partial_eval.dce_jaxpr(jaxpr.jaxpr, used, instantiate=True)
     choose = lambda all_of: [x for x, is_used in zip(all_of, used, strict=True) if is_used]
     kept = tuple(choose(equation.params["kept"]))
-    params = {**equation.params, "jaxpr": ClosedJaxpr(rest, jaxpr.consts), "kept": kept}
+    params = {**equation.params, "jaxpr": without_results(equation.params["jaxpr"], used), "kept": kept}
     return [True] * len(equation.invars), equation.replace(outvars=choose(equation.outvars), params=params)
 
 
-_batched.to_lojax = _run_batched  # from JAX 0.12 on, where the jaxpr holds a type that is made of others
-batching.primitive_batchers[_batched] = _batch_batched
-ad.primitive_jvps[_batched] = _differentiate
-if "dce_rules" in vars(partial_eval):  # JAX does not document it; without it all results are computed, the same
-    partial_eval.dce_rules[_batched] = _leave_out_unused
-mlir.register_lowering(_batched, mlir.lower_fun(_run_batched, multiple_results=True))
+bind: Bind | None = make_primitive(
+    "jaxarc_batched",
+    run=_run_batched,
+    results=lambda *_, jaxpr, **__: (jaxpr.out_avals, jaxpr.effects),
+    differentiate=lambda primals, tangents, jaxpr, **_: jax.jvp(jaxpr_as_fun(jaxpr), primals, tangents),
+    leave_out_unused=_leave_out_unused,
+    batch=_batch_batched,
+)
+
+
+def _with_public_rules(function: Callable[..., Any], fold: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the same function with the rule of ``vmap``, where there is no primitive; all results are computed."""
+    # By `jit` the constants of the kernel stay within it: custom_vmap has none that a branch of each row may map over.
+    batched = custom_vmap(jax.jit(function))
+
+    @batched.def_vmap
+    def longer(size: int, has_axis: Sequence[bool], *leaves: Array) -> tuple[Any, Any]:
+        refuse_empty_batch(size)
+        out = fold(size, has_axis, leaves)
+        return out, jax.tree.map(lambda _: True, out)
+
+    call = jax.custom_jvp(batched)  # custom_vmap alone cannot be differentiated backwards
+    call.defjvp(lambda primals, tangents: jax.jvp(function, primals, tangents))
+    return call
 
 
 def fold_rows(rows: Rows) -> Rows:

@@ -9,19 +9,16 @@ from typing import Any, Final
 
 import jax
 import numpy as np
-from jax.extend.core import Primitive
-from jax.interpreters import ad, mlir, partial_eval
 from jaxtyping import Array
 
 from jaxarc.native.library import native_library
+from jaxarc.primitives import Bind, ForeignCall, make_primitive
 
 InXla = Callable[..., Sequence[Array]]  # takes the arguments, returns the results
 
 Like = int | tuple[int, tuple[int, ...]]  # an argument, with another shape of as many axes where one is given
 
 _PARAMS: Final = ("kernel", "numbers", "like", "num_in_place", "num_optional", "in_xla")
-_native_call = Primitive("jaxarc_native_call")
-_native_call.multiple_results = True
 
 
 def native_call(
@@ -47,26 +44,20 @@ def native_call(
             sees how many are left.
     """
     values = (kernel, tuple(map(int, numbers)), tuple(like), num_in_place, num_optional, in_xla)
-    return _native_call.bind(*arguments, **dict(zip(_PARAMS, values, strict=True)))
+    params = dict(zip(_PARAMS, values, strict=True))
+    return _call_publicly(*arguments, **params) if bind is None else bind(*arguments, **params)
 
 
-_compiled = jax.jit(_native_call.bind, static_argnames=_PARAMS)
+def _run(*arguments: Array, like: tuple[Like, ...], in_xla: InXla, **_: Any) -> Sequence[Array]:
+    return in_xla(*arguments)[: len(like)]
 
 
-@_native_call.def_impl
-def _call_alone(*arguments: Array, **params: Any) -> list[Array]:
-    with jax.disable_jit(False):  # without it, jit would come back to here
-        return _compiled(*arguments, **params)
-
-
-@_native_call.def_abstract_eval
-def _like_arguments(*arguments: Any, like: tuple[Like, ...], **_: Any) -> Sequence[Any]:
+def _results(*arguments: Any, like: tuple[Like, ...], **_: Any) -> list[Any]:
     return [arguments[i] if isinstance(i, int) else arguments[i[0]].update(shape=i[1]) for i in like]
 
 
-def _leave_out_unused(used: list[bool], *given: Any) -> tuple[list[bool], Any]:
+def _leave_out_unused(used: list[bool], equation: Any) -> tuple[list[bool], Any]:
     """Drop optional results that nobody reads; compiled programs ask for this, and JAX's transformations."""
-    equation = given[-1]  # behind which inputs are live, from JAX 0.12 on
     if not any(used):
         return [False] * len(equation.invars), None
     count = len(used)
@@ -78,41 +69,45 @@ def _leave_out_unused(used: list[bool], *given: Any) -> tuple[list[bool], Any]:
     return [True] * len(equation.invars), equation.replace(outvars=equation.outvars[:count], params=params)
 
 
-def _differentiate(
-    primals: Sequence[Array], tangents: Sequence[Any], *, like: tuple[Like, ...], in_xla: InXla, **_: Any
-) -> tuple[Sequence[Array], Sequence[Any]]:
+def _differentiate(primals: Sequence[Array], tangents: Sequence[Any], **params: Any) -> Any:
     """Differentiate what XLA does."""
-    function = lambda *arguments: list(in_xla(*arguments)[: len(like)])
-    return jax.jvp(function, list(primals), [ad.instantiate_zeros(tangent) for tangent in tangents])
+    return jax.jvp(lambda *arguments: list(_run(*arguments, **params)), primals, tangents)
 
 
-ad.primitive_jvps[_native_call] = _differentiate
-if "dce_rules" in vars(partial_eval):  # JAX does not document it; without it all results are computed, the same
-    partial_eval.dce_rules[_native_call] = _leave_out_unused
-
-
-def _lower_in_xla(
-    context: mlir.LoweringRuleContext, *arguments: Any, like: tuple[Like, ...], in_xla: InXla, **_: Any
-) -> Any:
-    wanted = lambda *arguments: in_xla(*arguments)[: len(like)]
-    return mlir.lower_fun(wanted, multiple_results=True)(context, *arguments)
-
-
-def _lower_on_cpu(
-    context: mlir.LoweringRuleContext,
-    *arguments: Any,
-    kernel: str,
-    numbers: tuple[int, ...],
-    num_in_place: int,
-    **params: Any,
-) -> Any:
+def _on_cpu(kernel: str, numbers: tuple[int, ...], num_in_place: int, **_: Any) -> ForeignCall | None:
     library = native_library()
-    if library is None or context.module_context.lowering_parameters.for_export:
-        return _lower_in_xla(context, *arguments, **params)
+    if library is None:
+        return None
     in_place = {i: i for i in range(num_in_place)}
-    lower = jax.ffi.ffi_lowering(library.targets[kernel], operand_output_aliases=in_place)
-    return lower(context, *arguments, numbers=np.array(numbers, np.int64))
+    return ForeignCall(library.targets[kernel], in_place, {"numbers": np.array(numbers, np.int64)})
 
 
-mlir.register_lowering(_native_call, _lower_in_xla)
-mlir.register_lowering(_native_call, _lower_on_cpu, platform="cpu")
+bind: Bind | None = make_primitive(
+    "jaxarc_native_call",
+    run=_run,
+    results=lambda *arguments, **params: (_results(*arguments, **params), set()),
+    differentiate=_differentiate,
+    leave_out_unused=_leave_out_unused,
+    params=_PARAMS,
+    on_cpu=_on_cpu,
+)
+
+
+def _call_publicly(*arguments: Array, **params: Any) -> list[Array]:
+    """Do the same where there is no primitive: all results are computed, and JAX does not export the call."""
+    call = _on_cpu(**params)
+    in_xla = lambda *arguments: list(_run(*arguments, **params))
+    if call is None:
+        return in_xla(*arguments)
+
+    def in_library(*arguments: Array) -> list[Array]:
+        results = _results(*map(jax.typeof, arguments), **params)
+        of_library = jax.ffi.ffi_call(call.target, results, input_output_aliases=call.in_place)
+        return list(of_library(*arguments, **call.attributes))
+
+    @jax.custom_jvp
+    def either(*arguments: Array) -> list[Array]:
+        return jax.lax.platform_dependent(*arguments, cpu=in_library, default=in_xla)
+
+    either.defjvp(lambda primals, tangents: _differentiate(primals, tangents, **params))
+    return either(*arguments)

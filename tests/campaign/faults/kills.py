@@ -192,7 +192,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    # For the processes that are killed: to compile quickly, as in the tests.
+    # For the processes that are killed: to compile quickly.
     os.environ |= {"JAX_PLATFORMS": "cpu", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
-    os.environ["XLA_FLAGS"] = "--xla_cpu_use_fusion_emitters=false"
     sys.exit(main())
