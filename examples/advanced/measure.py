@@ -26,8 +26,8 @@ def warm_seconds(call: Callable[[], Any], repeats: int) -> float:
 
 
 def nbytes(tree: Any) -> int:
-    """Bytes of all arrays in a pytree."""
-    return sum(leaf.nbytes for leaf in jax.tree.leaves(tree))
+    """Bytes of all arrays in a pytree, or of the shapes that ``jax.eval_shape`` returns."""
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 
 def section(title: str) -> None:

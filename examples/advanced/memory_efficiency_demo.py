@@ -1,4 +1,4 @@
-"""Where the bytes of an environment go: action records, episode length, files, batches.
+"""Where the bytes of an environment go: action records, episode length, batches, files.
 
     python examples/advanced/memory_efficiency_demo.py --lengths 100 1000 10000 --batch-sizes 1 64 1024
 
@@ -11,14 +11,13 @@ from pathlib import Path
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 from measure import console, nbytes, print_table, say, seconds_of, section
 
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import JaxArcConfig, arc_reset, arc_step, batch_reset
 from jaxarc.envs.spaces import action_space
 from jaxarc.io.serialization import load_state_efficiently, save_state_efficiently
-from jaxarc.tasks.task import mock_raw_task
+from jaxarc.tasks.task import mock_raw_task, pad_task
 from jaxarc.testing import create_mock_task, create_test_config
 
 FORMATS = ("point", "bbox", "mask")
@@ -31,37 +30,31 @@ def without_task(state):
 def action_format_memory(side: int) -> None:
     section("1. Selection format")
     rows = []
-    task = create_mock_task(side, side)
     for selection_format in FORMATS:
         config = create_test_config(1000, selection_format, (side, side))
-        state, _ = arc_reset(jax.random.key(0), config, task)
+        state, _ = arc_reset(jax.random.key(0), config, create_mock_task(side, side))
         history = state.action_history
-        stored = nbytes(state.action_records)
-        rows.append((selection_format, history.shape[1], history.nbytes, stored, nbytes(without_task(state))))
-    baseline = rows[-1][2]
-    print_table(
-        f"1000 records on a canvas of {side}x{side}; bytes",
-        ["format", "numbers per record", "history as shown", "of mask", "history stored", "state without task"],
-        [(f, n, f"{v:,}", f"{100 * v / baseline:.1f} %", f"{s:,}", f"{t:,}") for f, n, v, s, t in rows],
-    )
+        numbers = (history.nbytes, nbytes(state.action_records), nbytes(without_task(state)))
+        rows.append((selection_format, history.shape[1], *(f"{number:,}" for number in numbers)))
+    columns = ["format", "numbers per record", "history as shown", "history stored", "state without task"]
+    print_table(f"1000 records on a canvas of {side}x{side}; bytes", columns, rows)
     say("state.action_history is a view in float32; a state stores bytes, and a mask as packed bits.")
 
 
-def history_efficiency(side: int, lengths: list[int]) -> None:
-    section("2. Episode length")
-    rows = []
+def history_and_batches(side: int, lengths: list[int], sizes: list[int]) -> None:
+    section("2. Episode length and batch size")
     task = create_mock_task(side, side)
-    for length in lengths:
-        sizes = []
-        for selection_format in FORMATS:
-            config = create_test_config(length, selection_format, (side, side))
-            state = jax.eval_shape(lambda config=config: arc_reset(jax.random.key(0), config, task)[0])
-            sizes.append(state.action_records.size)  # one byte each
-        rows.append((length, config.history_capacity, *(f"{size:,}" for size in sizes)))
-    print_table("bytes stored", ["max_episode_steps", "records kept", *FORMATS], rows)
-    say(
-        "Kept are min(history.max_history_length, max_episode_steps) records; history.history_enabled=False keeps none."
-    )
+
+    def shapes(length: int, selection_format: str, size: int):
+        config = create_test_config(length, selection_format, (side, side))
+        return jax.eval_shape(lambda: batch_reset(jax.random.split(jax.random.key(0), size), config, task)[0])
+
+    rows = [(n, *(f"{nbytes(shapes(n, each, 1).action_records):,}" for each in FORMATS)) for n in lengths]
+    print_table("bytes of the history", ["max_episode_steps", *FORMATS], rows)
+    rows = [(n, *(f"{nbytes(without_task(shapes(100, each, n))):,}" for each in FORMATS)) for n in sizes]
+    print_table("bytes of the states without their task, 100 steps an episode", ["batch", *FORMATS], rows)
+    say("Kept are min(history.max_history_length, max_episode_steps) records; history_enabled=False keeps none.")
+    say("These are shapes from jax.eval_shape: nothing was allocated, so a batch can be sized before it is made.")
 
 
 def serialization_efficiency(side: int, steps: int, folder: Path) -> None:
@@ -69,7 +62,8 @@ def serialization_efficiency(side: int, steps: int, folder: Path) -> None:
     # Padded to 10 + 3 pairs, the most that ARC-AGI-1 tasks have, as the states of a mixed data set are.
     raw = mock_raw_task(side, side)
     tasks = TaskSet("mock", (raw,)).on_canvas((side, side))
-    task = padded(tasks.get_task_by_id(raw.task_id), 10, 3)
+    index = int(tasks.get_task_by_id(raw.task_id).task_index)
+    task = pad_task(raw, (side, side), index, max_pairs=(10, 3))
     rows = []
     for selection_format in FORMATS:
         config = create_test_config(1000, selection_format, (side, side), allowed_operations=tuple(range(34)))
@@ -90,59 +84,15 @@ def serialization_efficiency(side: int, steps: int, folder: Path) -> None:
     say("The efficient file leaves the task out, names it by id and checksum, and compresses the rest.")
 
 
+@eqx.filter_jit
 def played(config: JaxArcConfig, task, steps: int):
     """Take random actions, in one compiled call."""
 
-    @eqx.filter_jit
-    def play(state, keys):
-        def step(state, key):
-            return arc_step(state, action_space(config).sample(key), config)[0], None
-
-        return jax.lax.scan(step, state, keys)[0]
+    def step(state, key):
+        return arc_step(state, action_space(config).sample(key), config)[0], None
 
     state, _ = arc_reset(jax.random.key(0), config, task)
-    return play(state, jax.random.split(jax.random.key(1), steps))
-
-
-def padded(task, train_slots: int, test_slots: int):
-    """Add unused slots for pairs."""
-
-    def grow(array, slots):
-        fill = False if array.dtype == jnp.bool_ else -1
-        return jnp.pad(array, ((0, slots - array.shape[0]), (0, 0), (0, 0)), constant_values=fill)
-
-    slots = {name: test_slots if "test" in name else train_slots for name in task.__dict__ if task.__dict__[name].ndim}
-    return type(task)(**{name: grow(x, slots[name]) if x.ndim else x for name, x in task.__dict__.items()})
-
-
-def batch_memory_scaling(side: int, sizes: list[int]) -> None:
-    section("4. Batches")
-    rows = []
-    task = create_mock_task(side, side)
-    for size in sizes:
-        keys = jax.random.split(jax.random.key(0), size)
-        by_format = []
-        for selection_format in FORMATS:
-            config = create_test_config(100, selection_format, (side, side))
-            shapes = jax.eval_shape(lambda config=config, keys=keys: batch_reset(keys, config, task)[0])
-            leaves = jax.tree.leaves(without_task(shapes))
-            by_format.append(f"{sum(leaf.size * leaf.dtype.itemsize for leaf in leaves):,}")
-        rows.append((size, *by_format))
-    print_table("bytes of the states without their task, 100 steps an episode", ["batch", *FORMATS], rows)
-    say("These are shapes from jax.eval_shape: nothing was allocated, so a batch can be sized before it is made.")
-
-
-def tips() -> None:
-    section("5. Tips")
-    for tip in (
-        "Choose point or bbox selections unless the policy needs free masks.",
-        "Set max_episode_steps to what episodes need: the history shrinks with it. Or history.history_enabled=False.",
-        "Use jaxarc.make for many tasks: they are stored once, in params.",
-        "Size a batch with jax.eval_shape before making it.",
-        "Scan over steps and keep only what learning needs from each.",
-        "Save states with save_state_efficiently, or let the checkpoint of a training run hold them.",
-    ):
-        say(f"- {tip}")
+    return jax.lax.scan(step, state, jax.random.split(jax.random.key(1), steps))[0]
 
 
 def main() -> None:
@@ -155,11 +105,14 @@ def main() -> None:
 
     console.print(f"JAX {jax.__version__} on {jax.devices()[0].device_kind} ({jax.default_backend()})")
     action_format_memory(args.canvas)
-    history_efficiency(args.canvas, args.lengths)
+    history_and_batches(args.canvas, args.lengths, args.batch_sizes)
     with tempfile.TemporaryDirectory() as folder:
         serialization_efficiency(args.canvas, args.steps, Path(folder))
-    batch_memory_scaling(args.canvas, args.batch_sizes)
-    tips()
+    section("4. Tips")
+    say("- Choose point or bbox selections unless the policy needs free masks.")
+    say("- Set max_episode_steps to what episodes need, or history.history_enabled=False.")
+    say("- Use jaxarc.make for many tasks: they are stored once, in params.")
+    say("- Scan over steps, and keep of each only what learning needs.")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 
 import base64
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from io import BytesIO
 from itertools import islice
@@ -31,10 +31,18 @@ from jaxarc.envs.structured_actions import BaseAction, action_numbers
 from jaxarc.files import write_whole
 from jaxarc.prng import as_typed_key
 from jaxarc.render import pixels, svg
-from jaxarc.render.layout import task_pairs
-from jaxarc.render.pictures import animate, draw_episodes, episode_frames, episodes_gif, frame_of_state
+from jaxarc.render.pictures import (
+    animate,
+    draw_episodes,
+    episode_frames,
+    episodes_gif,
+    frame_of_state,
+    frame_svg,
+    frames_svg,
+    sheet_svg,
+    tasks_html,
+)
 from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
-from jaxarc.render.sheets import frame_svg, frames_svg, pairs_svg, tasks_html
 from jaxarc.render.terminal import print_frames, print_task
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.tasks.raw_task import RawTask, crop_padding
@@ -163,12 +171,12 @@ def show(thing: Any, *, animated: bool = False) -> None:
 def picture_of(thing: object) -> str | None:
     """Return the SVG that a notebook shows of a task, a state or a batch of states; None for anything else."""
     if isinstance(thing, RawTask):
-        return pairs_svg(thing.title or thing.task_id, list(_raw_pairs(thing)))
+        return sheet_svg(thing, thing.title or thing.task_id)
     if not isinstance(thing, JaxArcTask | ArcEnvState) or any(isinstance(x, Tracer) for x in jax.tree.leaves(thing)):
         return None
     if isinstance(thing, JaxArcTask):
         is_batch = thing.num_train_pairs.ndim
-        return None if is_batch else pairs_svg(_name_of(thing), list(task_pairs(thing)))
+        return None if is_batch else sheet_svg(thing, _name_of(thing))
     if not thing.similarity_score.ndim:
         return frame_svg(frame_of_state(thing))
     states, count = _first_states(thing, _MOST_STATES)
@@ -224,12 +232,6 @@ def _task_of(state: ArcEnvState, params: EnvParams) -> ReplayTask:
     rows = range(first, first + int(tasks.num_train[index]))
     grid_of = lambda flat: crop_padding(np.asarray(flat).reshape(tasks.grid_shape))
     return ReplayTask(name, [(grid_of(tasks.inputs[row]), grid_of(tasks.outputs[row])) for row in rows])
-
-
-def _raw_pairs(task: RawTask) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    for split, pairs in (("train", task.train), ("test", task.test)):
-        for index, (source, target) in enumerate(pairs):
-            yield f"{split} {index}", source, target
 
 
 def _name_of(task: JaxArcTask) -> str:

@@ -8,7 +8,7 @@ from rich.console import Console
 from jaxarc.cli.surrogate_run import show_evaluation
 from jaxarc.runs import RunFolder
 from jaxarc.surrogate.agreement import Agreement
-from jaxarc.surrogate.evaluate import PlayedPairs, SurrogateEvaluation
+from jaxarc.surrogate.held_out import PlayedPairs, SurrogateEvaluation
 
 POLICIES = {"surrogate": PlayedPairs(0.992, 3.25), "nobody": PlayedPairs(0.0, None)}
 

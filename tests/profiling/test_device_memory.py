@@ -11,7 +11,7 @@ import pytest
 from jax.stages import Compiled
 
 from jaxarc.profiling import compiled_memory, device_memory, memory_report, save_memory_profile
-from jaxarc.profiling.memory import CompiledMemory, DeviceMemory
+from jaxarc.profiling.memory_use import CompiledMemory, DeviceMemory
 
 MEGABYTE = 2**20
 

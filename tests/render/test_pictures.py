@@ -14,7 +14,7 @@ import jaxarc
 from jaxarc import constants as c
 from jaxarc.datasets import load_tasks
 from jaxarc.render import ARC_COLORS, PALETTES, SAFE_COLORS, Frame, animate, pixels, render_state, svg
-from jaxarc.render.palette import rgb
+from jaxarc.render.palette import PADDING_COLOR, color_of, rgb
 from jaxarc.render.pictures import join_frames, state_image, state_svg, task_image, task_svg
 from jaxarc.tasks import create_mock_task
 
@@ -50,7 +50,7 @@ def texts_of(drawing):
 def test_pixels_have_the_colors_of_the_grid(palette):
     image = pixels.draw_grid(GRID, cell_size=SIDE, palette=palette)
     for (row, column), color in np.ndenumerate(GRID):
-        expected = rgb(svg.PADDING_COLOR if color == c.PADDING else palette[color])
+        expected = rgb(color_of(int(color), palette))
         assert middle(image, row, column) == expected
 
 
@@ -74,7 +74,7 @@ def test_a_difference_shows_what_is_and_what_should_be():
     assert middle(image, 0, 1, dx=0.3, dy=0.3) == rgb(ARC_COLORS[1])
     assert middle(image, 0, 1, dx=0.7, dy=0.7) == rgb(ARC_COLORS[4])
     assert middle(image, 0, 2, dx=0.7, dy=0.7) == rgb(ARC_COLORS[5]), "a cell that is missing"
-    assert middle(image, 1, 2) == rgb(svg.PADDING_COLOR)
+    assert middle(image, 1, 2) == rgb(PADDING_COLOR)
     drawing = svg.draw_difference(GRID, GOAL, SIDE)
     assert (drawing.width, drawing.height) == image.size
     root = ElementTree.fromstring(drawing.to_svg())
@@ -85,7 +85,7 @@ def test_a_difference_shows_what_is_and_what_should_be():
 
 def test_a_difference_of_unlike_canvases_is_refused():
     for draw in (svg.draw_difference, pixels.draw_difference):
-        with pytest.raises(ValueError, match="shape \\(2, 3\\), its target \\(2, 2\\); pad both"):
+        with pytest.raises(ValueError, match=r"\(2, 3\).*\(2, 2\)"):
             draw(GRID, GOAL[:, :2])
 
 

@@ -23,8 +23,8 @@ from jaxarc.runs.checkpoint import CheckpointError
 from jaxarc.runs.metrics import read_reports
 from jaxarc.surrogate import CandidateSet, TrainingBatchJAX
 from jaxarc.surrogate.agreement import agreement
-from jaxarc.surrogate.evaluate import load_model
 from jaxarc.surrogate.experiment import SurrogateExperiment, SurrogateReport
+from jaxarc.surrogate.held_out import load_model
 from jaxarc.surrogate.task import ExpertBatch, SurrogateTask
 from jaxarc.surrogate.train import train_surrogate
 

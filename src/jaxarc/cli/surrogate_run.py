@@ -25,7 +25,7 @@ from jaxarc.surrogate import (
     train_surrogate,
 )
 from jaxarc.surrogate.agreement import Agreement, CalibrationBin, GraphAccuracy
-from jaxarc.surrogate.evaluate import (
+from jaxarc.surrogate.held_out import (
     PlayedPairs,
     SurrogateEvaluation,
     evaluate_model,

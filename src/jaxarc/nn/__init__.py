@@ -9,8 +9,8 @@ from jaxarc.nn.optimizers import (
     surrogate_learning_rate,
     warmup_then_decay,
 )
+from jaxarc.nn.padding import make_tpu_friendly_shape, padded_fn
 from jaxarc.nn.precision import cast_floats, mixed_precision_matmul, products_in
-from jaxarc.nn.shapes import make_tpu_friendly_shape, padded_fn
 from jaxarc.nn.update import optimized_inference, optimized_train_step, predict, update
 
 __all__ = [

@@ -147,7 +147,6 @@ _FILES: Final = (
     "selection.js",
     "keys.js",
     "server.js",
-    "words.js",
 )
 _MISTAKES: Final = (
     ExpertError,

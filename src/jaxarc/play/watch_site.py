@@ -199,7 +199,6 @@ _FILES: Final = (
     "watch.js",
     "curves.js",
     "heatmap.js",
-    "episodes.js",
     "drawing.js",
     "server.js",
 )

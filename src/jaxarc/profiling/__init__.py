@@ -4,7 +4,7 @@ from jaxarc.files import CacheFolderError
 from jaxarc.profiling.collectives import COLLECTIVES, Collective, count_collectives
 from jaxarc.profiling.compilation_cache import enable_compilation_cache
 from jaxarc.profiling.compile_counter import CompileCounter
-from jaxarc.profiling.memory import (
+from jaxarc.profiling.memory_use import (
     CompiledMemory,
     DeviceMemory,
     MemoryReport,

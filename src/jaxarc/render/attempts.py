@@ -95,9 +95,7 @@ def draw_overview(tasks: Sequence[AttemptedTask], path: Path, title: str = "") -
     rows = [pixels.hstack(tiles[at : at + columns], 10) for at in range(0, len(tiles), columns)]
     heading = [pixels.draw_text(title, 16)] if title else []
     sheet = pixels.vstack([*heading, *rows], 8, centered=False)
-    framed = Image.new("RGB", (sheet.width + 24, sheet.height + 24), pixels.GROUND)
-    framed.paste(sheet, (12, 12))
-    write_whole(path, _png(framed.quantize(64, dither=Image.Dither.NONE)))
+    write_whole(path, _png(pixels.padded(sheet, 12).quantize(64, dither=Image.Dither.NONE)))
 
 
 def _card(task: AttemptedTask) -> str:

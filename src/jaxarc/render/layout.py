@@ -81,7 +81,7 @@ def draw_pairs(
 def draw_frame(renderer: Renderer, frame: Frame, cell_size: int = CELL, palette: Palette = ARC_COLORS) -> Any:
     """Draw a frame: its input if it has one, working grid, target, difference, and the clipboard unless it is empty."""
     # Grid and target are cut to the same size, so that they and their difference can be compared cell by cell.
-    height, width = _extent([frame.grid, frame.target])
+    height, width = extent_of([frame.grid, frame.target])
     cut = np.s_[:height, :width]
     draw = lambda grid, marked=None: renderer.draw_grid(grid, marked, cell_size, palette=palette)
     marked = None if frame.selection is None or not frame.selection[cut].any() else frame.selection[cut]
@@ -124,11 +124,11 @@ def task_pairs(task: "JaxArcTask | RawTask") -> Iterator[tuple[str, Int8[np.ndar
 
 def active_area(grid: Int8[np.ndarray, "H W"]) -> Int8[np.ndarray, "h w"]:
     """Cut a grid, or a clipboard with holes, to the rows and columns that hold cells; an empty one keeps one cell."""
-    height, width = _extent([grid])
+    height, width = extent_of([grid])
     return grid[:height, :width]
 
 
-def _extent(grids: Sequence[Int8[np.ndarray, "H W"]]) -> tuple[int, int]:
+def extent_of(grids: Sequence[Int8[np.ndarray, "H W"]]) -> tuple[int, int]:
     """Return how many rows and columns hold all cells of some grids, 1 or more."""
     # The largest index with a cell, plus 1: cells in rows 0 and 2 need 3 rows. An empty grid keeps one.
     used = np.any([grid != PADDING for grid in grids], axis=0)

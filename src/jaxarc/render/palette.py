@@ -31,6 +31,14 @@ _MIDDLE: Final = (1.05 * 0.05) ** 0.5 - 0.05  # luminance with the same contrast
 PALETTES: Final[dict[str, Palette]] = {"arc": ARC_COLORS, "safe": SAFE_COLORS}
 
 
+PADDING_COLOR: Final = "#f3f3f3"
+
+
+def color_of(cell: int, palette: Palette) -> str:
+    """Return the color of a cell, -1 for padding."""
+    return PADDING_COLOR if cell < 0 else palette[cell]
+
+
 def rgb(color: str) -> tuple[int, int, int]:
     """Split ``#rrggbb`` into red, green and blue, each 0 .. 255."""
     return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)

@@ -1,6 +1,7 @@
-"""Tasks, states and episodes as pictures: in SVG, in pixels, and as GIFs, all by one layout."""
+"""Tasks, states and episodes as pictures: in SVG, in pixels, as GIFs and as contact sheets, all by one layout."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from html import escape
 from io import BytesIO
 from typing import Any, Final
 
@@ -12,27 +13,30 @@ from jaxarc.constants import PADDING
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.render import pixels, svg
 from jaxarc.render.actions import acts_on_cells, describe_operation, selection_of
-from jaxarc.render.layout import CELL, Frame, Renderer, draw_frame, draw_pairs, task_pairs
+from jaxarc.render.layout import CELL, Frame, Renderer, active_area, draw_frame, draw_pairs, task_pairs
 from jaxarc.render.palette import ARC_COLORS, Palette
 from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
 from jaxarc.tasks.raw_task import RawTask
 from jaxarc.types import JaxArcTask
 
 _BORDER: Final = 12  # pixels around the frames of a GIF, and around the steps of an episode
-_SIDE: Final = 200  # pixels of the longest side of a grid in a picture of an episode
-_LEAST_CELL: Final = 5  # pixels of a cell's side, however large the grid is
+_SIDE: Final = 200  # pixels of the longest side of a grid in a picture of an episode or of a state
+_TILE_SIDE: Final = 78  # the same in a sheet of several
+_STATES_IN_A_ROW: Final = 4
+_SMALLEST_CELL: Final = 3  # pixels
+_LARGEST_CELL: Final = 36
 
 
 def task_svg(task: JaxArcTask | RawTask, title: str = "", cell_size: int = CELL, palette: Palette = ARC_COLORS) -> str:
     """Draw all pairs of a task, demonstrations first, as a whole SVG file."""
-    return draw_task(svg, task, title, cell_size, palette).to_svg(title or "a task")
+    return draw_pairs(svg, task_pairs(task), title, cell_size, palette).to_svg(title or "a task")
 
 
 def task_image(
     task: JaxArcTask | RawTask, title: str = "", cell_size: int = CELL, palette: Palette = ARC_COLORS
 ) -> Image.Image:
     """Draw all pairs of a task in pixels; ``image.save("task.png")`` writes them."""
-    return draw_task(pixels, task, title, cell_size, palette)
+    return draw_pairs(pixels, task_pairs(task), title, cell_size, palette)
 
 
 def state_svg(state: ArcEnvState, cell_size: int = CELL, palette: Palette = ARC_COLORS) -> str:
@@ -81,17 +85,6 @@ def frame_of_state(state: ArcEnvState) -> Frame:
         input=_input_of(state),
         clipboard=np.asarray(state.clipboard),
     )
-
-
-def draw_task(
-    renderer: Renderer,
-    task: JaxArcTask | RawTask,
-    title: str = "",
-    cell_size: int = CELL,
-    palette: Palette = ARC_COLORS,
-) -> Any:
-    """Draw all pairs of a task, demonstrations first, below its title."""
-    return draw_pairs(renderer, task_pairs(task), title, cell_size, palette)
 
 
 def animate(
@@ -180,10 +173,7 @@ def episode_frames(task: ReplayTask, episode: ReplayEpisode) -> list[Frame]:
 
 
 def _drawn(renderer: Renderer, task: ReplayTask, episode: ReplayEpisode, palette: Palette) -> list[Any]:
-    # The longest side of all grids: the most cells in a column or a row.
-    used = np.concatenate([episode.grids, episode.target[None]]) != PADDING
-    longest = max(int(used.sum(axis=axis).max()) for axis in (1, 2))
-    cell_size = max(_LEAST_CELL, _SIDE // longest)
+    cell_size = _cell_size_for([*episode.grids, episode.target], _SIDE, largest=_SIDE)
     return [draw_frame(renderer, frame, cell_size, palette) for frame in episode_frames(task, episode)]
 
 
@@ -215,3 +205,49 @@ def _input_of(state: ArcEnvState) -> Int8[np.ndarray, "H W"] | None:
     # Two pairs with the same answer leave it open which input is meant, and then none is drawn.
     inputs = [source for _, source, output in task_pairs(state.task_data) if np.array_equal(output, target)]
     return inputs[0] if len(inputs) == 1 else None
+
+
+def sheet_svg(task: JaxArcTask | RawTask, title: str) -> str:
+    """Draw all pairs of a task, in cells as large as four pairs in a row allow."""
+    named_pairs = list(task_pairs(task))
+    cell = _cell_size_for((grid for pair in named_pairs for grid in pair[1:]), _TILE_SIDE)
+    return draw_pairs(svg, named_pairs, title, cell).to_svg(title or "a task")
+
+
+def frame_svg(frame: Frame) -> str:
+    """Draw a frame, in cells as large as the width of a notebook allows."""
+    return draw_frame(svg, frame, _cell_size_for([frame.grid, frame.target], _SIDE)).to_svg(frame.caption)
+
+
+def frames_svg(frames: Sequence[Frame], title: str) -> str:
+    """Draw the working grid and the target of each frame, with its index and caption, below a title."""
+    tiles = [
+        svg.captioned(_side_by_side(frame.grid, frame.target), f"{index}: {frame.caption}")
+        for index, frame in enumerate(frames)
+    ]
+    rows = [svg.hstack(tiles[at : at + _STATES_IN_A_ROW], 24) for at in range(0, len(tiles), _STATES_IN_A_ROW)]
+    return svg.vstack([svg.draw_text(title, 14), *rows], 14, centered=False).to_svg(title)
+
+
+def tasks_html(title: str, tasks: Iterable[tuple[str, np.ndarray, np.ndarray]]) -> str:
+    """Return HTML with the input and the output of one pair of each task above the task's name.
+
+    The tiles flow, so the sheet is as wide as the page that holds it.
+    """
+    tiles = [svg.captioned(_side_by_side(source, target), name).to_svg(name) for name, source, target in tasks]
+    style = "display:flex;flex-wrap:wrap;gap:8px;align-items:end"
+    return f"<p><code>{escape(title)}</code></p><div style='{style}'>{''.join(tiles)}</div>"
+
+
+def _side_by_side(source: Int8[np.ndarray, "H W"], target: Int8[np.ndarray, "H W"]) -> svg.Drawing:
+    cell = _cell_size_for([source, target], _TILE_SIDE)
+    left, right = (svg.draw_grid(active_area(grid), None, cell) for grid in (source, target))
+    return svg.hstack([left, svg.draw_arrow(20), right], 4)
+
+
+def _cell_size_for(grids: Iterable[Int8[np.ndarray, "..."]], side: int, largest: int = _LARGEST_CELL) -> int:
+    """Return the size of a cell at which the longest side of some grids takes about ``side`` pixels."""
+    # The padding of a canvas is not drawn, so it does not count: a 3x3 task on 30x30 gets large cells. An unknown
+    # answer has no cells at all.
+    longest = max(int((grid != PADDING).sum(axis=axis).max(initial=0)) for grid in grids for axis in (0, 1))
+    return min(max(side // max(longest, 1), _SMALLEST_CELL), largest)

@@ -8,8 +8,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from jaxarc.constants import PADDING
-from jaxarc.render.palette import ARC_COLORS, Palette, ink_on
-from jaxarc.render.svg import CELL_SIZE, MARGIN, PADDING_COLOR, RIGHT_COLOR, checked_grid, checked_grids
+from jaxarc.render.palette import ARC_COLORS, PADDING_COLOR, Palette, color_of, ink_on
+from jaxarc.render.svg import CELL_SIZE, MARGIN, RIGHT_COLOR, checked_grid, checked_grids, edges_of
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Bool, Int8
@@ -32,8 +32,7 @@ def draw_grid(
     # outline of the active area, the selection.
     image, pen = _canvas_of(cells.shape, cell_size)
     for (row, column), color in np.ndenumerate(cells):
-        fill = PADDING_COLOR if color == PADDING else palette[int(color)]
-        pen.rectangle(_box(row, column, cell_size), fill)
+        pen.rectangle(_box(row, column, cell_size), color_of(int(color), palette))
     _lines(pen, cells.shape, cell_size)
     if show_numbers:
         for (row, column), color in np.ndenumerate(cells):
@@ -57,7 +56,6 @@ def draw_difference(
     """Draw where a grid differs from its target; see :func:`jaxarc.render.svg.draw_difference`."""
     cells, goal = checked_grids(grid, target)
     image, pen = _canvas_of(cells.shape, cell_size)
-    of = lambda color: PADDING_COLOR if color == PADDING else palette[color]
     for (row, column), color in np.ndenumerate(cells):
         left, top, right, bottom = _box(row, column, cell_size)
         wanted = int(goal[row, column])
@@ -65,8 +63,8 @@ def draw_difference(
             pen.rectangle((left, top, right, bottom), PADDING_COLOR if color == PADDING else RIGHT_COLOR)
         else:
             # The square in the grid's color, and over its lower right half a triangle in the target's.
-            pen.rectangle((left, top, right, bottom), of(int(color)))
-            pen.polygon([(right, top), (right, bottom), (left, bottom)], of(wanted))
+            pen.rectangle((left, top, right, bottom), color_of(int(color), palette))
+            pen.polygon([(right, top), (right, bottom), (left, bottom)], color_of(wanted, palette))
     _lines(pen, cells.shape, cell_size)
     _outline(pen, cells != goal, cell_size, _INK, 2)
     return image
@@ -153,14 +151,14 @@ def _outline(
     pen: ImageDraw.ImageDraw, mask: np.ndarray, side: int, color: str, width: int, dash: int | None = None
 ) -> None:
     """Stroke the edges between cells of a mask and other cells, as ``_border`` of the SVG module finds them."""
-    around = np.pad(mask, 1)
     half = width // 2
-    for row, column in np.argwhere(around[1:, 1:-1] != around[:-1, 1:-1]).tolist():  # above the row
+    above, left = edges_of(mask)
+    for row, column in above:
         x = MARGIN + column * side
         y = MARGIN + row * side
         for start, stop in _dashes(side, dash, half):
             pen.rectangle((x + start, y - half, x + stop, y - half + width - 1), color)
-    for row, column in np.argwhere(around[1:-1, 1:] != around[1:-1, :-1]).tolist():  # left of the column
+    for row, column in left:
         x = MARGIN + column * side
         y = MARGIN + row * side
         for start, stop in _dashes(side, dash, half):

@@ -33,12 +33,13 @@ from jaxtyping import Bool, Float, Int8, UInt8
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.operations import OPERATION_NAMES
 from jaxarc.render.actions import acts_on_cells, selection_of
+from jaxarc.render.layout import active_area, extent_of
 from jaxarc.render.palette import COLOR_NAMES, PALETTES
 
 SCRIPTS: Final = (  # in the order in which the page runs them
     "grids.js",
     "episodes.js",
-    "curves.js",
+    "step_curve.js",
     "episode_list.js",
     "replay.js",
 )
@@ -162,7 +163,7 @@ class ReplayPage:
 def pack_episode(episode: ReplayEpisode) -> bytes:
     """Write an episode, compressed, in the layout at the top of this file. The canvas is cut to the cells in use."""
     # A 5x6 task on a canvas of 30x30 is stored as 5x6.
-    height, width = _extent(np.concatenate([episode.target[None], episode.grids]))
+    height, width = extent_of([episode.target, *episode.grids])
     shape = (height, width)
     target = episode.target[:height, :width]
     grids = episode.grids[:, :height, :width]
@@ -243,8 +244,7 @@ def _clipboard_changes(clipboards: Int8[np.ndarray, "S+1 H W"]) -> list[tuple[in
     before = np.full_like(clipboards[0], PADDING)
     for step, clipboard in enumerate(clipboards):
         if not np.array_equal(clipboard, before):
-            rows, columns = _extent(clipboard[None])
-            changes.append((step, _rows(clipboard[:rows, :columns])))
+            changes.append((step, _rows(active_area(clipboard))))
         before = clipboard
     return changes
 
@@ -264,14 +264,6 @@ def _require_whole(task: ReplayTask, episode: ReplayEpisode) -> None:
 def _task_to_json(task: ReplayTask) -> str:
     pairs = [[_rows(grid) for grid in pair] for pair in task.demonstrations]
     return json.dumps({"id": task.task_id, "title": task.title, "demonstrations": pairs})
-
-
-def _extent(grids: Int8[np.ndarray, "N H W"]) -> tuple[int, int]:
-    """Return how many rows and columns hold all cells of some grids."""
-    used = (grids != PADDING).any(axis=0)
-    rows = np.flatnonzero(used.any(axis=1))
-    columns = np.flatnonzero(used.any(axis=0))
-    return int(rows.max(initial=-1)) + 1, int(columns.max(initial=-1)) + 1
 
 
 def _rows(grid: Int8[np.ndarray, "H W"] | UInt8[np.ndarray, "H W"]) -> list[str]:

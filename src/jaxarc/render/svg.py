@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from jaxarc.constants import NUM_COLORS, PADDING
-from jaxarc.render.palette import ARC_COLORS, Palette, ink_on
+from jaxarc.render.palette import ARC_COLORS, Palette, color_of, ink_on
 
 if TYPE_CHECKING:
     from jaxtyping import Array, Bool, Int8
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 CELL_SIZE: Final = 20  # pixels
 MARGIN: Final = 3  # pixels around a grid, room for its outlines
 _INK: Final = "#333333"
-PADDING_COLOR: Final = "#f3f3f3"
 RIGHT_COLOR: Final = "#e4e6e3"  # of right cells in a difference
 _LINE_COLOR: Final = "#808080"
 _FONT: Final = "font-family='Helvetica, Arial, sans-serif'"
@@ -69,7 +68,7 @@ def draw_grid(
     """
     cells, marked = checked_grid(grid, selection)
     side = cell_size
-    parts = [_cells(cells == color, side, _color_of(color, palette)) for color in range(PADDING, NUM_COLORS)]
+    parts = [_cells(cells == color, side, color_of(color, palette)) for color in range(PADDING, NUM_COLORS)]
     parts.append(_lines(cells.shape[0], cells.shape[1], side))
     if show_numbers:
         parts.append(_numbers(cells, side, palette))
@@ -102,7 +101,7 @@ def draw_difference(
     wrong = cells != goal
     parts = [_cells((cells != PADDING) & ~wrong, side, RIGHT_COLOR)]
     for color in range(PADDING, NUM_COLORS):
-        fill = _color_of(color, palette)
+        fill = color_of(color, palette)
         # The first path goes right along the top and back to the lower left: the upper left triangle. The second goes
         # down the right side and back: the lower right one.
         parts.append(_halves(wrong & (cells == color), side, fill, f"h{side}l{-side} {side}z", (0, 0)))
@@ -195,10 +194,6 @@ def _framed(shape: tuple[int, ...], side: int, parts: Sequence[str]) -> Drawing:
     return Drawing(width, height, f"<g transform='translate({MARGIN} {MARGIN})'>{''.join(parts)}</g>")
 
 
-def _color_of(color: int, palette: Palette) -> str:
-    return PADDING_COLOR if color == PADDING else palette[color]
-
-
 def _halves(mask: np.ndarray, side: int, fill: str, path: str, start: tuple[int, int]) -> str:
     """Fill a triangle in each cell of a mask. ``path`` begins at a corner: (0, 0) upper left, (0, 1) upper right."""
     corners = (np.argwhere(mask) + start) * side
@@ -252,14 +247,20 @@ def _border(mask: np.ndarray, side: int) -> str:
 
         . # .     above row 0 and below it: from column 1 to 2;    left of column 1 and left of column 2
     """
+    above, left = edges_of(mask)
+    across = [f"M{c * side} {r * side}h{side}" for r, c in above]
+    down = [f"M{c * side} {r * side}v{side}" for r, c in left]
+    return "".join(across + down)
+
+
+def edges_of(mask: np.ndarray) -> tuple[list[list[int]], list[list[int]]]:
+    """Return where edges are above a cell, and where left of one, as rows and columns; see :func:`_border`."""
     # Neighbors that differ have an edge between them. With one row and column of padding the outline of the mask is
     # found where it touches the border, too.
     around = np.pad(mask, 1)
-    rows = np.argwhere(around[1:, 1:-1] != around[:-1, 1:-1])  # edges above row r, from column c to c + 1
-    columns = np.argwhere(around[1:-1, 1:] != around[1:-1, :-1])  # edges left of column c, from row r to r + 1
-    across = [f"M{c * side} {r * side}h{side}" for r, c in rows.tolist()]
-    down = [f"M{c * side} {r * side}v{side}" for r, c in columns.tolist()]
-    return "".join(across + down)
+    above = np.argwhere(around[1:, 1:-1] != around[:-1, 1:-1])
+    left = np.argwhere(around[1:-1, 1:] != around[1:-1, :-1])
+    return above.tolist(), left.tolist()
 
 
 def _stroke(path: str, color: str, width: int, more: str = "", cap: str = "square") -> str:

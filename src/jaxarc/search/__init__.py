@@ -1,6 +1,6 @@
 """Search programs that explain the demonstrations of a task, and answer test inputs whose outputs nobody shows."""
 
-from jaxarc.search.processes import Question, search_all
+from jaxarc.search.process_pool import Question, search_all
 from jaxarc.search.programs import GridProgram, ProgramError
 from jaxarc.search.solve import Found, SearchResult, solve
 from jaxarc.search.words import Word, WordError

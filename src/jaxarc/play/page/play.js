@@ -5,7 +5,14 @@ import { COLOR_NAMES, drawGrid, fittingCell, make } from "./drawing.js";
 import { describe, listen } from "./keys.js";
 import { cellsOf, line, OPERATION, rectangle, toAction, unique, without } from "./selection.js";
 import { ask } from "./server.js";
-import { capital, count, pairName, percent, signed, sizeOf } from "./words.js";
+
+// Numbers and names as people read them.
+const percent = (share) => `${(100 * share).toFixed(share < 1 && share > 0.999 ? 2 : 1).replace(/\.0$/, "")} %`;
+const signed = (number) => number === 0 ? "0" : `${number < 0 ? "−" : "+"}${Math.abs(number).toFixed(3).replace(/0$/, "")}`;
+const count = (number, thing) => `${number} ${thing}${number === 1 ? "" : "s"}`;
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+const sizeOf = (grid) => `${grid.length} × ${grid[0].length}`;
+const pairName = (split, pair) => `${split === "test" ? "Test" : "Demonstration"} ${pair + 1}`;
 
 const WHOLE_BY_DEFAULT = new Set(["up", "down", "left", "right", "clockwise", "counterclockwise", "flip-across", "flip-down", "clear"]);
 const AREA_ONLY = ["clockwise", "counterclockwise", "flip-across", "flip-down"];

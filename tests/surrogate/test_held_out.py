@@ -10,7 +10,7 @@ from jaxarc import constants as c
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.surrogate.agreement import agreement
-from jaxarc.surrogate.evaluate import PlayedPairs, play_held_out
+from jaxarc.surrogate.held_out import PlayedPairs, play_held_out
 from jaxarc.tasks import RawTask
 
 
