@@ -42,7 +42,7 @@ from jaxarc.evaluation import (
 from jaxarc.evaluation import evaluate as play_tasks
 from jaxarc.evaluation.solver import SolvedTask, evaluation_of, solve_tasks
 from jaxarc.nn import products_in
-from jaxarc.runs import RunFolder
+from jaxarc.runs import RunFolder, locate_run
 from jaxarc.surrogate.experiment import SurrogateExperiment
 
 _NOT_OF_SURROGATES: Final = ("agent", "score", "as_json", "submission_format")
@@ -177,7 +177,7 @@ def evaluate(
         jaxarc evaluate runs/NAME-surrogate
         jaxarc evaluate runs/NAME-surrogate lookahead.num_eval=512
     """
-    folder = RunFolder(Path(dataset))
+    folder = RunFolder(locate_run(Path(dataset)))
     if folder.config.is_file():
         from jaxarc.cli.settings import read_experiment
         from jaxarc.cli.surrogate_run import evaluate_run
@@ -195,7 +195,7 @@ def evaluate(
     _refuse(ctx, ("overrides",), "are for the run folder of a surrogate; leave them out")
     if (agent is None) == (score is None):
         raise typer.BadParameter("give an agent to play, or a submission file to score", param_hint="--agent, --score")
-    if agent is None or not Path(agent).is_dir():
+    if agent is None or not locate_run(Path(agent)).is_dir():
         _refuse(ctx, ("precision",), "is for a run folder; leave it out")
     if agent != SEARCH:
         _refuse(ctx, _OF_SEARCH, "is for --agent search; leave it out")

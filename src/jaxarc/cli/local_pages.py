@@ -18,7 +18,7 @@ from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_search import FoundTask, find_task
 from jaxarc.experts import ActionFormat
 from jaxarc.extras import how_to_install_extra, missing_libraries
-from jaxarc.runs import open_run_folder
+from jaxarc.runs import locate_run, open_run_folder
 from jaxarc.traces.files import TraceFileError
 
 if TYPE_CHECKING:
@@ -138,7 +138,9 @@ def _game(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "G
 
 
 def watch(
-    run: Annotated[Path, typer.Argument(help="Run folder of jaxarc train, running or finished.", metavar="RUN")],
+    run: Annotated[
+        Path, typer.Argument(help="Run folder of jaxarc train, running or finished, or ladder_l2_small.", metavar="RUN")
+    ],
     episodes: Annotated[int, typer.Option(min=0, help="Pairs that the newest checkpoint plays; 0: none.")] = 12,
     agent_seed: AgentSeedOption = None,
     pause: Annotated[float, typer.Option(min=0.1, help="Seconds between two checks for a newer checkpoint.")] = 5.0,
@@ -151,6 +153,7 @@ def watch(
     The folder is only read. Episodes are played at low priority on the CPU, so the run is not slowed down.
 
     Examples:
+        jaxarc watch ladder_l2_small
         jaxarc watch runs/NAME
         jaxarc watch runs/NAME --episodes 0 --port 8017 --no-open
     """
@@ -160,7 +163,7 @@ def watch(
     from jaxarc.play.local_site import LocalSite
     from jaxarc.play.watch_site import RunView, WatchSite
 
-    folder = open_run_folder(run)
+    folder = open_run_folder(locate_run(run))
     jax.config.update("jax_platforms", "cpu")  # an accelerator, and its memory, belongs to the run
     with contextlib.suppress(AttributeError):  # Windows
         os.nice(_NICENESS)

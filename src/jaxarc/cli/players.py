@@ -26,7 +26,7 @@ from jaxarc.evaluation import (
 from jaxarc.experts import GreedyPainter
 from jaxarc.experts.expert import Caught
 from jaxarc.parallel import Policy, RandomPolicy
-from jaxarc.runs import RunFolder
+from jaxarc.runs import RunFolder, locate_run
 from jaxarc.runs.state import WhichCheckpoint
 
 SEARCH: Final = "search"  # the agent that is a program search and plays no episode
@@ -65,7 +65,7 @@ def load_player(name: str, tasks: TaskSet, request: PlayRequest) -> Player:
     """
     if name in PLAIN_AGENTS:
         return PLAIN_AGENTS[name](request)
-    path = Path(name)
+    path = locate_run(Path(name))
     if path.is_dir():
         return _trained_player(RunFolder(path), tasks, request)
     if path.is_file():
@@ -74,8 +74,8 @@ def load_player(name: str, tasks: TaskSet, request: PlayRequest) -> Player:
         rules = _plain_rules(request, max_episode_steps=longest + 1)
         return Player(RecordedAgent.create(recordings, tasks, rules), rules)
     raise AgentMismatchError(
-        f"--agent {name!r} is none of {', '.join((SEARCH, *PLAIN_AGENTS))}, nor a folder of jaxarc train, nor a file "
-        "of recorded actions, nor module:function; correct the name or the path"
+        f"--agent {name!r} is none of {', '.join((SEARCH, *PLAIN_AGENTS))}, nor ladder_l2_small, nor a folder of jaxarc "
+        "train, nor a file of recorded actions, nor module:function; correct the name or the path"
     )
 
 

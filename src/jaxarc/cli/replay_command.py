@@ -27,7 +27,7 @@ from jaxarc.files import write_whole
 from jaxarc.render.palette import PALETTES, Palette
 from jaxarc.render.pictures import draw_episodes, episodes_gif
 from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
-from jaxarc.runs import RunFolder
+from jaxarc.runs import RunFolder, locate_run
 from jaxarc.runs.state import WhichCheckpoint
 
 _MOST: Final = 1000
@@ -39,8 +39,8 @@ def replay(
     source: Annotated[
         str,
         typer.Argument(
-            help=f"A folder of jaxarc train, a file of traces or recorded actions, or an expert whose traces are "
-            f"recorded: {', '.join(EXPERTS)}, human, ..."
+            help="A folder of jaxarc train, the agent ladder_l2_small of this package, a file of traces or recorded "
+            f"actions, or an expert whose traces are recorded: {', '.join(EXPERTS)}, human, ..."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help=f"The file to write: {', '.join(_KINDS)}.")] = Path(
@@ -71,11 +71,12 @@ def replay(
     the episodes; SVG and PNG show every step, one below the other.
 
     Examples:
+        jaxarc replay ladder_l2_small
         jaxarc replay runs/NAME
         jaxarc replay traces.jsonl -o traces.html --most 2000
         jaxarc replay painter --dataset arc-agi-1/training --task 007bbfb7 -o one.gif
     """
-    path = Path(source)
+    path = locate_run(Path(source))
     kind = require_kind(output, *_KINDS)
     most = most or (_MOST if kind == ".html" else 1)
     if path.is_dir():

@@ -38,7 +38,8 @@ def signals_end_the_command() -> Iterator[None]:
         yield
         return
     reader, writer = os.pipe()
-    os.set_blocking(writer, False)
+    with contextlib.suppress(AttributeError):  # Windows, before Python 3.12
+        os.set_blocking(writer, False)
     threading.Thread(target=_listen, args=(reader,), daemon=True).start()
     with _handling(lambda number, frame: None, writer):
         try:
