@@ -1,13 +1,11 @@
 """The builder of configs as a target: mappings, files of YAML, overrides and sweeps of the command line."""
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import Final
 
 from campaign.inputs.input_target import Maker, Target, json_bytes, parsed_json, require
 from jaxarc.agents.experiment import Experiment
-from jaxarc.cli import settings
 from jaxarc.cli.settings import AGENT_RUN, SURROGATE_RUN, read_any_experiment, topics_of
 from jaxarc.cli.train import expand
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
@@ -92,20 +90,6 @@ def config_file(folder: Path) -> Target:
     return Target(read, (ConfigValidationError, OSError), texts, (*AGENT_RUN.topics, *words), is_typed=True)
 
 
-def override(folder: Path) -> Target:
-    """One override that sets a field, on a complete mapping."""
-    topics = json.loads(json_bytes(topics_of(_AGENT)))
-
-    def read(content: bytes) -> None:
-        text = content.decode("utf-8", "surrogateescape")
-        AGENT_RUN.build(settings._changed(AGENT_RUN, topics, text.split("\n")))
-
-    seeds = (b"training.seed=1", b"action.allowed_operations=[0,1,34]\ntraining.num_seeds=2", b"~agent.kind", b"a=b")
-    return Target(
-        read, (ConfigValidationError,), seeds, (*_FIELDS, *_WORDS, "range(0,3)", "choice(1,2)", ".", "="), is_typed=True
-    )
-
-
 def composed_overrides(folder: Path) -> Target:
     """Overrides of the command line, through Hydra."""
 
@@ -140,13 +124,4 @@ def sweep(folder: Path) -> Target:
     )
 
 
-TARGETS: Final[dict[Maker, float]] = {
-    topic: 100,
-    renamed_fields: 60,
-    experiment: 8,
-    config_file: 0.3,
-    override: 0.3,
-    composed_overrides: 0.02,
-    sweep: 3,
-}
-"""With the share of the inputs that each gets, by how long it takes."""
+TARGETS: Final[tuple[Maker, ...]] = (topic, renamed_fields, experiment, config_file, composed_overrides, sweep)
