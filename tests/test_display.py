@@ -12,7 +12,6 @@ from PIL import Image
 import jaxarc
 from jaxarc import constants as c
 from jaxarc.datasets import TaskSet
-from jaxarc.render.replay_page import ReplayPage
 from jaxarc.tasks import RawTask, create_mock_task
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, FlatActions
 
@@ -99,13 +98,6 @@ def test_another_ending_is_refused(episode, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_episodes_go_into_one_page(episode):
-    page = ReplayPage("two")
-    for _ in range(2):
-        page.add(*episode)
-    assert len(page) == 2
-
-
 def test_a_terminal_shows_text(made, episode, capsys):
     env, params = made
     state, _ = env.reset(jax.random.key(0), params)
@@ -138,11 +130,6 @@ def test_a_notebook_shows_pictures_and_pages(made, episode, monkeypatch):
     jaxarc.show([state, state])
     starts = ["<iframe", "<iframe", "<svg", "<p", "<svg", "<img", "<img"]
     assert [text[: len(start)] for text, start in zip(html, starts, strict=True)] == starts
-
-
-def test_other_things_are_refused():
-    with pytest.raises(TypeError, match="int"):
-        jaxarc.show(3)
 
 
 def test_the_public_names_are_exactly_those_that_dir_lists():

@@ -23,21 +23,8 @@ PAIR = {"input": [[1]], "output": [[2]]}
 TASK = {"train": [PAIR], "test": [PAIR]}
 PATHS = ("../../up", "/abs", "a/b", "..", ".", "C:\\up", "C:up", "a\\b", "~", "~root/x")
 NAMES = (
-    "",
-    ".hidden",
-    "CON",
-    "nul.txt",
-    "com1",
-    "AUX ",
-    "x.",
-    "x ",
-    "-",
-    "a*",
-    "a\nb",
-    "a\x00",
-    "\x1b[2J",
-    "\u202eb",
-    "e\u0301",
+    *("", ".hidden", "CON", "nul.txt", "com1", "AUX ", "x.", "x ", "-", "a*"),
+    *("a\nb", "a\x00", "\x1b[2J", "\u202eb", "e\u0301"),
 )
 LONG = "x" * 200
 WRONG = (*PATHS, *NAMES, LONG)

@@ -1,6 +1,5 @@
 """Units recorded through JAX: indices, store, strategies, and what goes wrong."""
 
-import inspect
 import json
 import threading
 
@@ -26,7 +25,6 @@ from jaxarc.traces.hierarchical_trace_cache import (
     _record_trace_callback,
     _stored,
     _work_unit_store,
-    choose_strategy,
     device_layout,
     units_of,
 )
@@ -66,21 +64,12 @@ def test_get_scc_graphs():
     assert components[2].pairs == {}
 
 
-def test_what_is_needed_comes_first_and_otherwise_the_order_stays():
-    graph = Graph(dict.fromkeys("abcd"), frozenset({("a", "d")}))
-    assert ["".join(component.nodes) for component in get_scc_graphs(graph)] == ["d", "a", "b", "c"]
-
-
 def test_a_graph_of_a_hundred_and_fifty_nodes_is_cut_and_recorded():
     nodes = {f"n{i}": Pair(np.array([[i % 10, i // 10 % 10]]), np.array([[i // 100]])) for i in range(150)}
     needs = frozenset((f"n{i}", f"n{i - 1}") for i in range(1, 150))
     graph = Graph(nodes, needs)
     assert [next(iter(component.nodes)) for component in get_scc_graphs(graph)] == list(nodes)
     assert len(get_trace_hierarchical(graph, "vmap", expert=CellExpert()).traces) == 150
-
-
-def test_a_padding_index_is_no_unit():
-    assert _record_trace_callback(-1) == ("", None)
 
 
 def test_an_index_that_is_not_in_the_store_is_an_error():
@@ -96,14 +85,6 @@ def test_the_callback_finds_unit_and_recorder_by_the_index_any_number_of_times()
         assert [_record_trace_callback(1), _record_trace_callback(1)] == [("h1", "h1")] * 2
     assert log == ["text 1"] * 2
     assert _work_unit_store == {}
-
-
-def test_calls_that_go_on_together_get_other_indices():
-    with (
-        _stored({"a": "A", "b": "B"}, recorder_of([])) as (first, _),
-        _stored({"c": "C"}, recorder_of([])) as (second, _),
-    ):
-        assert (first, second) == ([0, 1], [2])
 
 
 def test_the_wrapper_takes_and_gives_one_int32_by_a_pure_callback():
@@ -186,12 +167,6 @@ def test_a_unit_that_fails_is_named_by_hash_and_node(strategy):
         get_trace_hierarchical(GRAPH, strategy, expert=OddExpert())
     with pytest.raises(RecordingFailedError, match="BrittleError: glass"):
         get_trace_hierarchical(GRAPH, strategy, expert=BrittleExpert())
-
-
-def test_the_strategy_is_auto_unless_it_is_named():
-    assert inspect.signature(get_trace_hierarchical).parameters["parallel_strategy"].default == "auto"
-    assert choose_strategy("auto") == "vmap"
-    assert choose_strategy("sequential") == "sequential"
 
 
 def test_a_strategy_that_does_not_exist_is_refused():

@@ -102,8 +102,7 @@ class TestMove:
         check(canvas("123 456 789"), operation, "... .#. ...", canvas(grid, selection=selection))
 
     @pytest.mark.parametrize(
-        ("operation", "grid"),
-        [(20, "456 000"), (21, "000 123"), (22, "230 560"), (23, "012 045")],
+        ("operation", "grid"), [(20, "456 000"), (21, "000 123"), (22, "230 560"), (23, "012 045")]
     )
     def test_move_of_an_empty_selection_moves_the_whole_area_and_selects_nothing(self, operation, grid):
         check(canvas("123 456", selection="#"), operation, NOTHING, canvas(grid))

@@ -94,11 +94,3 @@ def test_the_starter_shows_the_answer_and_takes_flat_actions():
     assert isinstance(plain, jaxarc.ArcEnvironment)
     assert set(plain.observation_space(rules).entries) == {"target_grid", "working_grid"}
     assert rules.config.environment.max_episode_steps == 5
-
-
-def test_flat_actions_and_stacked_observations_are_chosen_for_any_dataset():
-    fields = {"selection_format": "point", "max_grid_height": 9, "max_grid_width": 9}
-    env, params = jaxarc.make("007bbfb7", flat_actions=True, layout="stacked", **fields)
-    _, observation = env.reset(jax.random.key(0), params)
-    assert observation.shape == (9, 9, 11)
-    assert env.action_space(params).n == 36 * 81

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jaxarc.cli.settings import read_experiment, topics_of
-from jaxarc.config import ConfigValidationError, JaxArcConfig, build
+from jaxarc.config import ConfigValidationError
 from jaxarc.datasets.archives import MAX_FILE_BYTES, SkippedFilesWarning, read_zip
 from jaxarc.tasks import TaskFormatError
 
@@ -161,13 +161,6 @@ def test_a_config_file_of_millions_of_bytes_is_not_read(tmp_path):
 def test_an_override_names_no_function(override):
     with pytest.raises(ConfigValidationError):
         read_experiment([override])
-
-
-def test_a_mapping_names_no_function():
-    with pytest.raises(ConfigValidationError, match="no field '_target_'"):
-        build(JaxArcConfig, {"_target_": "os.system"})
-    with pytest.raises(ConfigValidationError, match="no field '_target_'"):
-        build(JaxArcConfig, {"action": {"_target_": "os.system"}})
 
 
 def test_what_show_prints_is_read_again(tmp_path):

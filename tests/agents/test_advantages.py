@@ -53,15 +53,6 @@ def test_advantages_agree_with_the_definition_including_truncation(seed):
     np.testing.assert_allclose(fast_advantages(*given), slow_advantages(*given), rtol=1e-4, atol=1e-5)
 
 
-def test_a_truncated_episode_is_worth_its_final_observation_and_a_terminated_one_nothing():
-    values, final_values = jnp.zeros((2, 2), jnp.float32), jnp.full((2, 2), 5.0, jnp.float32)
-    terminated = jnp.array([[True, False], [False, False]])
-    following = bootstrap_values(
-        values, jnp.ones(2, jnp.float32), final_values, terminated, jnp.array([[False, True], [False, False]])
-    )
-    np.testing.assert_array_equal(following, [[0.0, 5.0], [1.0, 1.0]])
-
-
 def test_what_follows_an_ending_does_not_reach_back():
     given = list(experience(0))
     given[4][3] = True

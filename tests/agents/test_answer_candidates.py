@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents.puzzles import UNKNOWN, color_tables, enclosed_cells, line_readings, recolored, symmetric_copies
+from jaxarc.agents.puzzles import UNKNOWN, color_tables, enclosed_cells, line_readings, symmetric_copies
 from jaxarc.datasets import sample_task_set
 from jaxarc.tasks.procedural import procedural_tasks
 
@@ -98,14 +98,6 @@ def test_color_tables_tell_what_each_color_always_becomes_in_what_is_shown():
         assert len(set(expected.values())) > 1  # some known, some not
 
 
-def test_a_table_says_what_each_cell_becomes_and_outside_stays_outside():
-    grid = np.array([[[3, 0], [-1, -1]]], np.int8)
-    tables = np.full((1, 2, 10), UNKNOWN, np.int8)
-    tables[0, :, 3] = 5, 7
-    found = recolored(jnp.asarray(grid), jnp.asarray(tables))
-    assert found.tolist() == [[[[5, UNKNOWN], [-1, -1]], [[7, UNKNOWN], [-1, -1]]]]
-
-
 def reaches_the_edge(grid, row, column):
     """Whether a path over black cells leads from a black cell out of the grid."""
     seen, front = set(), [(row, column)]
@@ -132,11 +124,3 @@ def test_enclosed_cells_are_those_from_which_no_way_over_black_leads_out():
         for row, column in np.ndindex(6, 6):
             inside = row < grid.shape[0] and column < grid.shape[1] and grid[row, column] == 0
             assert marks[row, column] == (inside and not reaches_the_edge(grid, row, column))
-
-
-def test_the_cells_that_filling_rules_fill_are_the_enclosed_ones():
-    tasks = sample_task_set(procedural_tasks("fill-enclosed", (6, 6), side=(5, 6)), jax.random.key(0), 4)
-    pairs = [pair for task in tasks for pair in task.pairs]
-    marks = enclosed_cells(jnp.asarray([on_canvas(source, 6, 6) for source, _ in pairs]))
-    for (source, output), mark in zip(pairs, marks, strict=True):
-        np.testing.assert_array_equal(on_canvas(source != output, 6, 6) == 1, mark)

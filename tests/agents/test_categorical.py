@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents.policy import CategoricalSample, draw, likeliest
+from jaxarc.agents.policy import CategoricalSample, draw
 
 ROWS = 8192
 COUNTS = (1, 7, 63, 64, 67, 900)  # one by one, long rows that cut evenly, and a prime that does not
@@ -57,13 +57,6 @@ def test_a_forbidden_place_is_never_drawn_however_extreme_the_chance_and_the_log
         assert (logits[places[:-1]] > logits[allowed].max() - 104).all()  # exp(-104) is 0 in float32
 
 
-def test_a_place_that_is_the_only_allowed_one_is_drawn_whatever_it_weighs():
-    chance = np.array([0.0, 0.5, 1.0], np.float32)
-    for place in (0, 450, 899):
-        only = np.arange(900) == place
-        assert (draw_many(chance, np.where(only, np.float32(-1e4), np.float32(1e4)), only) == place).all()
-
-
 def choice_of(logits, allowed, place):
     return CategoricalSample.make(0, lambda number, x, mask: place, logits, allowed)
 
@@ -82,17 +75,6 @@ def test_log_probability_and_entropy_are_those_of_the_allowed_places():
         positive = chances[chances > 0]
         np.testing.assert_allclose(choice.log_prob[row], np.log(chances[place[row]]), rtol=1e-5)
         np.testing.assert_allclose(choice.entropy[row], -(positive * np.log(positive)).sum(), rtol=1e-5, atol=1e-6)
-
-
-def test_the_likeliest_place_is_the_first_of_the_largest_logits():
-    logits = jnp.array([[0.0, 3.0, 1.0, 3.0]], jnp.float32)
-    assert likeliest(0, logits, jnp.ones((1, 4), jnp.bool_)).tolist() == [1]
-
-
-def test_a_masked_choice_never_takes_a_forbidden_place_with_the_largest_logit():
-    allowed = jnp.array([[False, True, True]])
-    choice = CategoricalSample.make(0, likeliest, jnp.array([[1e6, -5.0, -4.0]], jnp.float32), allowed)
-    assert choice.chosen.tolist() == [2]
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0, 1e4])

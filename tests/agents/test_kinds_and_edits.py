@@ -29,24 +29,6 @@ def test_every_allowed_operation_belongs_to_exactly_one_kind_and_no_kind_has_non
     assert [kind.operation for kind in kinds] == sorted(kind.operation for kind in kinds)
 
 
-def test_operations_that_change_the_pair_are_of_no_kind():
-    kinds = kinds_of(config(HEIGHT, WIDTH, (*EVERY, c.NEXT_DEMO_PAIR), allow_demo_switching=True))
-    assert kinds == KINDS
-
-
-def test_names_of_kinds_are_those_of_their_operations():
-    assert [kind.name for kind in KINDS] == [
-        "paint", "flood fill", "move up", "move down", "move left", "move right", "rotate clockwise",
-        "rotate counterclockwise", "flip left-right", "flip up-down", "copy", "paste", "cut", "clear", "copy input",
-        "resize", "submit",
-    ]  # fmt: skip
-    assert [kind.operation for kind in KINDS] == [
-        c.FILL, c.FLOOD_FILL, c.MOVE_UP, c.MOVE_DOWN, c.MOVE_LEFT, c.MOVE_RIGHT, c.ROTATE_CLOCKWISE,
-        c.ROTATE_COUNTERCLOCKWISE, c.FLIP_LEFT_RIGHT, c.FLIP_UP_DOWN, c.COPY, c.PASTE, c.CUT, c.CLEAR, c.COPY_INPUT,
-        c.RESIZE, c.SUBMIT,
-    ]  # fmt: skip
-
-
 def test_a_color_is_allowed_to_a_kind_where_its_own_operation_is():
     rules = config(HEIGHT, WIDTH, (2, 5, c.FLOOD_FILL + 7, c.RESIZE, c.SUBMIT))
     paint, flood, resize, submit = allowed_colors(kinds_of(rules), rules)

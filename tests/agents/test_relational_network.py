@@ -8,7 +8,7 @@ from edit_world import config, grids, with_noise
 
 from jaxarc.agents.edits import kinds_of
 from jaxarc.agents.networks import PolicyInput, RelationalNetwork, make_network
-from jaxarc.agents.networks.relational import box_sums, describe_boxes
+from jaxarc.agents.networks.relational import describe_boxes
 from jaxarc.config import NetworkConfig
 
 HEIGHT, WIDTH, BATCH = 3, 4, 32
@@ -123,18 +123,6 @@ def test_the_looked_up_score_of_a_cell_is_that_of_the_layers_on_this_very_cell(n
     np.testing.assert_allclose(told["other"], scores[..., 1], rtol=1e-5, atol=1e-6)
 
 
-def test_box_sums_agree_with_adding_cell_by_cell():
-    random = np.random.default_rng(0)
-    values = random.normal(size=(5, 2, HEIGHT, WIDTH)).astype(np.float32)
-    rows, columns = random.integers(0, HEIGHT, 5), random.integers(0, WIDTH, 5)
-    sums = box_sums(jnp.asarray(values), jnp.asarray(rows, jnp.int32), jnp.asarray(columns, jnp.int32))
-    for i, r, c in np.ndindex(5, HEIGHT, WIDTH):
-        top, bottom = sorted((r, rows[i]))
-        left, right = sorted((c, columns[i]))
-        box = values[i, :, top : bottom + 1, left : right + 1]
-        np.testing.assert_allclose(sums[i, :, r, c], box.sum(axis=(1, 2)), rtol=1e-4, atol=1e-5)
-
-
 def test_a_box_is_described_by_what_painting_it_would_do(network):
     """Gains less losses are the cells that are fewer wrong afterwards, in grids that fill the canvas."""
     random = np.random.default_rng(2)
@@ -154,15 +142,3 @@ def test_a_box_is_described_by_what_painting_it_would_do(network):
             told = numbers[i, r * WIDTH + c]
             np.testing.assert_allclose(told[:2] * area, [gained, lost], atol=1e-5)
             assert told[4:7].tolist() == [lost > 0, gained > lost, area == 1]
-
-
-def test_sizes_are_scored_by_the_last_row_and_column_of_both_grids(network, pictures, told):
-    weights = np.asarray(network.size_weights)
-    working, target = pictures
-    for i in range(BATCH):
-        expected = np.zeros((2, max(HEIGHT, WIDTH)), np.float32)
-        for grid, weight in ((target[i], weights[0]), (working[i], weights[1])):
-            expected[0, (grid[:, 0] >= 0).sum() - 1] += weight
-            expected[1, (grid[0] >= 0).sum() - 1] += weight
-        np.testing.assert_allclose(told["rows"][i], expected[0, :HEIGHT], rtol=1e-6)
-        np.testing.assert_allclose(told["columns"][i], expected[1, :WIDTH], rtol=1e-6)

@@ -1,6 +1,5 @@
 """Agents loaded from run folders: they act as they did, and their weights fit another canvas or are refused."""
 
-from contextlib import nullcontext
 from pathlib import Path
 
 import jax
@@ -10,7 +9,7 @@ import pytest
 from small_run import write_measured_tasks, write_small_tasks
 
 import jaxarc
-from jaxarc.agents import EditAgent, EditPolicy, saved_agent
+from jaxarc.agents import EditAgent, EditPolicy
 from jaxarc.agents.experiment import Experiment, Report
 from jaxarc.agents.predictor import AnswerPredictor, answer_shown_config
 from jaxarc.agents.saved_agent import TrainedAgent, policy_shapes, require_weights_fit
@@ -53,17 +52,6 @@ def test_weights_for_the_cells_of_one_canvas_are_refused_on_another(kind):
     message = r"the agent of run has weights for .* canvas of 5x4, so it plays on no other; train .*kind=relational"
     with pytest.raises(CheckpointError, match=message):
         require_weights_fit(RunFolder(Path("run")), experiment, policy_shapes(experiment, rules))
-
-
-@pytest.mark.parametrize(("kind", "side"), [("relational", 6), ("cells", None)])
-def test_weights_without_places_fit_every_canvas_and_all_fit_their_own(kind, side):
-    experiment = experiment_of(kind)
-    rules = experiment.environment
-    if side is not None:
-        rules = rules.with_fields(max_grid_height=side, max_grid_width=side)
-    parts = policy_shapes(experiment, rules)
-    require_weights_fit(RunFolder(Path("run")), experiment, parts)
-    assert parts["learner.policy"].grid_shape == rules.grid_shape
 
 
 @pytest.fixture(scope="module")
@@ -118,20 +106,6 @@ def test_an_agent_is_loaded_in_the_precision_asked_for(trained, precision):
     _, observations = jax.vmap(jaxarc.ArcEnvironment().reset, (0, None))(keys, params)
     found, wanted = (jax.vmap(agent.act)(keys, observations) for agent in (rounded, full))
     assert (found.operation == wanted.operation).mean() >= 0.8
-
-
-def test_a_loaded_agent_traces_its_products_in_its_precision(trained, monkeypatch):
-    asked = []
-    monkeypatch.setattr(saved_agent, "products_in", lambda name: asked.append(name) or nullcontext())
-    folder, params, _ = trained
-    _, observation = jaxarc.ArcEnvironment().reset(jax.random.key(0), params)
-    jaxarc.load_agent(folder.path, precision="tensorfloat32").act(jax.random.key(0), observation)
-    assert asked == ["tensorfloat32"]
-
-
-def test_an_unknown_precision_is_named(trained):
-    with pytest.raises(ValueError, match=r"load_agent: .*float8.*bfloat16"):
-        jaxarc.load_agent(trained[0].path, precision="float8")
 
 
 def test_the_rules_of_a_loaded_agent_may_be_changed(trained):

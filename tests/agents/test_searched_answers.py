@@ -58,7 +58,3 @@ def test_equal_puzzles_of_a_mapped_batch_are_searched_once(predictor, monkeypatc
     found = jax.vmap(predictor.predict)(batch)
     np.testing.assert_array_equal(found[:, 0], [on_canvas(mirrored(grid)) for grid in (ASKED, other, ASKED)])
     assert len(asked) == 2
-
-
-def test_without_a_demonstration_the_answer_is_the_input(predictor):
-    np.testing.assert_array_equal(predictor.predict(puzzle_of(ASKED, num_shown=0)), [on_canvas(ASKED)])

@@ -96,11 +96,6 @@ def both():
     return state, *run(state)
 
 
-def test_every_leaf_has_an_axis_of_seeds(both):
-    for tree in both:
-        assert {leaf.shape[0] for leaf in jax.tree.leaves(tree)} == {len(SEEDS)}
-
-
 def test_what_a_seed_learns_does_not_depend_on_its_company_bit_for_bit(both):
     before, after, progress = both
     others = start(SEEDS[1], 9)

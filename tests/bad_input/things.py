@@ -20,32 +20,13 @@ from jaxarc.tasks.procedural import procedural_tasks
 from jaxarc.traces import Graph
 
 ROOMS: Final = (
-    *(
-        "registration",
-        "envs",
-        "envs.functional",
-        "envs.structured_actions",
-        "utils.error_handling",
-        "config",
-        "config.build",
-    ),
-    *(
-        "tasks",
-        "datasets",
-        "tasks.procedural",
-        "tasks.curriculum",
-        "wrappers",
-        "adapters",
-        "experts",
-        "traces",
-        "surrogate",
-    ),
-    *("agents", "runs", "evaluation", "search", "parallel", "render", "io.serialization", "testing", "profiling"),
+    *("registration", "envs", "envs.functional", "envs.structured_actions", "utils.error_handling", "config"),
+    *("config.build", "tasks", "datasets", "tasks.procedural", "tasks.curriculum", "wrappers", "adapters", "experts"),
+    *("traces", "surrogate", "agents", "runs", "evaluation", "search", "parallel", "render", "io.serialization"),
+    *("testing", "profiling"),
 )
 """Whose names are public, as the pages of the API list them."""
-_NEEDS_MORE: Final = {
-    "Sb3VecEnv"
-}  # needs a library that is rarely installed; tests/adapters/test_to_sb3.py has its bad call
+_NEEDS_MORE: Final = {"Sb3VecEnv"}  # a library that is rarely installed; tests/adapters/test_to_sb3.py has its bad call
 
 
 def public_names() -> dict[str, Any]:

@@ -40,14 +40,10 @@ HOUR: Final = 3600.0
 MIB: Final = 2**20
 
 
-@dataclasses.dataclass(frozen=True)
-class Bounds:
-    """What still counts as steady."""
-
-    memory_mib_per_hour: float = 8.0
-    speed_percent_per_hour: float = 5.0  # fall of the steps per second of processor time
-    num_threads: int = 32
-    warm_up: float = 0.15  # share of the time that is left out at the start
+MEMORY_MIB_PER_HOUR: Final = 8.0
+SPEED_PERCENT_PER_HOUR: Final = 5.0  # fall of the steps per second of processor time
+NUM_THREADS: Final = 32
+WARM_UP: Final = 0.15  # share of the time that is left out at the start
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +61,7 @@ class Sample:
     yardstick: float  # processor seconds of a fixed piece of work at this moment: how fast the machine is
 
 
-def judge(samples: Sequence[Sample], bounds: Bounds) -> tuple[dict[str, Any], list[str]]:
+def judge(samples: Sequence[Sample]) -> tuple[dict[str, Any], list[str]]:
     """Return figures and problems of one process.
 
     Compilation before its first step and pictures after its last one do not count.
@@ -74,49 +70,40 @@ def judge(samples: Sequence[Sample], bounds: Bounds) -> tuple[dict[str, Any], li
         ValueError: there are too few samples.
     """
     playing = [sample for sample in samples if 0 < sample.steps < samples[-1].steps]
-    start = playing[0].seconds if playing else 0.0
-    end = playing[-1].seconds if playing else 0.0
-    kept = [sample for sample in playing if sample.seconds >= start + bounds.warm_up * (end - start)]
+    start, end = (playing[0].seconds, playing[-1].seconds) if playing else (0.0, 0.0)
+    kept = [sample for sample in playing if sample.seconds >= start + WARM_UP * (end - start)]
     # Means of up to 120 bins: a few samples each, so that neighbors that look alike do not narrow the interval.
     edges = np.linspace(0, len(kept) - 1, min(120, len(kept) // 4) + 1).astype(int).tolist()
     if len(edges) < 6:
         raise ValueError(f"{len(kept)} samples after the warm-up are too few for a slope; let the soak last longer")
-    hours, memory, speed = [], [], []
-    for a, b in itertools.pairwise(edges):
-        part = kept[a : b + 1]
-        cpu = max(part[-1].cpu_seconds - part[0].cpu_seconds, 1e-9)
-        hours.append(float(np.median([sample.seconds for sample in part])) / HOUR)
-        memory.append(float(np.median([sample.rss for sample in part])) / MIB)
-        # In units of the yardstick: others on the machine change how far a second of processor time goes.
-        speed.append((part[-1].steps - part[0].steps) / cpu * float(np.median([sample.yardstick for sample in part])))
-    memory_slope = stats.theilslopes(memory, hours, alpha=0.95)
-    speed_slope = stats.theilslopes(100 * np.array(speed) / np.mean(speed), hours, alpha=0.95)
-    third = math.ceil(len(kept) / 3)
-    late = {
-        name: [float(np.median([getattr(sample, name) for sample in part])) for part in (kept[:third], kept[-third:])]
-        for name in ("num_threads", "num_files")
-    }
+    bins = [kept[a : b + 1] for a, b in itertools.pairwise(edges)]
+    median = lambda part, name: float(np.median([getattr(sample, name) for sample in part]))
+    hours, memory = ([median(part, name) / unit for part in bins] for name, unit in (("seconds", HOUR), ("rss", MIB)))
+    # In units of the yardstick: others on the machine change how far a second of processor time goes.
+    used = [max(part[-1].cpu_seconds - part[0].cpu_seconds, 1e-9) / median(part, "yardstick") for part in bins]
+    speed = np.array([(part[-1].steps - part[0].steps) / cpu for part, cpu in zip(bins, used, strict=True)])
+    slopes = [stats.theilslopes(values, hours, alpha=0.95) for values in (memory, 100 * speed / speed.mean())]
     figures = {
-        "hours": kept[-1].seconds / HOUR - kept[0].seconds / HOUR,
+        "hours": (kept[-1].seconds - kept[0].seconds) / HOUR,
         "steps": kept[-1].steps,
         "memory_mib": [min(memory), max(memory)],
-        "memory_mib_per_hour": list(map(float, (memory_slope[0], memory_slope[2], memory_slope[3]))),
-        "speed_percent_per_hour": list(map(float, (speed_slope[0], speed_slope[2], speed_slope[3]))),
+        "memory_mib_per_hour": [float(slopes[0][place]) for place in (0, 2, 3)],
+        "speed_percent_per_hour": [float(slopes[1][place]) for place in (0, 2, 3)],
         "compilations": kept[-1].num_compilations - kept[0].num_compilations,
         "threads": max(sample.num_threads for sample in kept),
         "files": max(sample.num_files for sample in kept),
     }
-    rules = [
-        (figures["memory_mib_per_hour"][0] > bounds.memory_mib_per_hour, "memory grows by {memory_mib_per_hour} MiB/h"),
-        (
-            figures["speed_percent_per_hour"][0] < -bounds.speed_percent_per_hour,
-            "speed drifts {speed_percent_per_hour} %/h",
-        ),
-        (figures["compilations"] > 0, "{compilations} compilations after the warm-up"),
-        (figures["threads"] > bounds.num_threads, "{threads} threads"),
-        *((after > before, f"{name} grows from {before:g} to {after:g}") for name, (before, after) in late.items()),
-    ]
-    return figures, [text.format(**figures) for is_broken, text in rules if is_broken]
+    problems = {
+        "memory grows by {memory_mib_per_hour} MiB/h": figures["memory_mib_per_hour"][0] > MEMORY_MIB_PER_HOUR,
+        "speed drifts {speed_percent_per_hour} %/h": figures["speed_percent_per_hour"][0] < -SPEED_PERCENT_PER_HOUR,
+        "{compilations} compilations after the warm-up": figures["compilations"] > 0,
+        "{threads} threads": figures["threads"] > NUM_THREADS,
+    }
+    third = math.ceil(len(kept) / 3)
+    for name in ("num_threads", "num_files"):
+        before, after = median(kept[:third], name), median(kept[-third:], name)
+        problems[f"{name} grows from {before:g} to {after:g}"] = after > before
+    return figures, [text.format(**figures) for text, is_there in problems.items() if is_there]
 
 
 def work(name: str, folder: Path, cpu: int, num_files: int, arguments: Sequence[str]) -> None:
@@ -278,7 +265,7 @@ def main() -> int:
     summary: dict[str, Any] = {}
     for name in MEMORY_MIB:
         try:
-            summary[name], found = judge([sample for sample in samples if sample.process == name], Bounds())
+            summary[name], found = judge([sample for sample in samples if sample.process == name])
         except ValueError as error:
             found = [str(error)]
         problems += [f"{name}: {problem}" for problem in found]

@@ -5,9 +5,7 @@ import random
 
 import pytest
 
-from campaign.soak import MIB, Bounds, Sample, judge
-
-HOUR = 3600.0
+from campaign.soak import HOUR, MIB, Sample, judge
 
 
 def samples_of(hours=2.0, leak=0.0, slowdown=0.0):
@@ -29,7 +27,7 @@ def samples_of(hours=2.0, leak=0.0, slowdown=0.0):
 
 
 def test_a_steady_process_has_no_problems():
-    figures, problems = judge(samples_of(), Bounds())
+    figures, problems = judge(samples_of())
     assert problems == []
     assert figures["hours"] == pytest.approx(0.85 * 2, abs=0.05)
 
@@ -38,7 +36,7 @@ def test_a_steady_process_has_no_problems():
     ("change", "problem"), [({"leak": 12.0}, "memory grows"), ({"slowdown": 0.08}, "speed drifts")]
 )
 def test_a_leak_and_a_slowdown_are_seen_through_noise(change, problem):
-    (found,) = judge(samples_of(**change), Bounds())[1]
+    (found,) = judge(samples_of(**change))[1]
     assert found.startswith(problem)
 
 
@@ -55,4 +53,4 @@ def test_counts_that_grow_are_seen(field, late, problem):
     samples = samples_of()
     half = len(samples) // 2
     grown = samples[:half] + [dataclasses.replace(sample, **{field: late}) for sample in samples[half:]]
-    assert any(found.startswith(problem) for found in judge(grown, Bounds())[1])
+    assert any(found.startswith(problem) for found in judge(grown)[1])

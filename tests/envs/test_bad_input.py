@@ -26,7 +26,7 @@ from jaxarc.config import (
     RewardConfig,
 )
 from jaxarc.constants import SUBMIT
-from jaxarc.envs import BboxAction, MaskAction, PointAction, arc_reset, arc_step, batch_reset, batch_step
+from jaxarc.envs import BboxAction, MaskAction, PointAction, arc_reset, arc_step
 from jaxarc.tasks import create_mock_task
 from jaxarc.testing import create_test_config
 from jaxarc.utils.error_handling import JAXErrorHandler
@@ -52,10 +52,6 @@ def make_config(selection_format="point", **fields):
 @functools.cache
 def start(config):
     return arc_reset(jax.random.key(0), config, create_mock_task(*CANVAS))[0]
-
-
-def start_two(config):
-    return batch_reset(jax.random.split(jax.random.key(0), 2), config, create_mock_task(*CANVAS))[0]
 
 
 def make_action(selection_format="point", **fields):
@@ -146,41 +142,6 @@ def test_mask_of_another_shape_is_refused(shape):
         arc_step(start(config), action, config)
     with pytest.raises(ValueError, match=rf"\(4, 5\).*{given}"):
         action.to_selection_mask(CANVAS)
-
-
-# Policies other than raise.
-@pytest.mark.parametrize(("selection_format", "field", "size"), COORDINATES)
-def test_noop_policy_ignores_an_action_outside_the_canvas(selection_format, field, size):
-    config = make_config(selection_format, invalid_action_policy="noop")
-    before = start(config)
-    state, _, reward, done, info = arc_step(before, make_action(selection_format, **{field: size}), config)
-    assert eqx.tree_equal(state.canvas, before.canvas)
-    assert state.step_count == 1
-    assert info["invalid_action"]
-    assert not done
-    assert reward == pytest.approx(-0.01 - 0.1)
-    assert state.action_history[0, -1] == 0  # recorded as not valid
-
-
-@pytest.mark.parametrize(("selection_format", "field", "size"), COORDINATES)
-def test_clip_policy_moves_coordinates_to_the_edge(selection_format, field, size):
-    config = make_config(
-        selection_format, invalid_action_policy="clip", start_grid="empty", start_height=H, start_width=W
-    )
-    for wrong, edge in ((-7, 0), (size + 7, size - 1)):
-        clipped, *_, info = arc_step(start(config), make_action(selection_format, **{field: wrong}), config)
-        right, *_ = arc_step(start(config), make_action(selection_format, **{field: edge}), config)
-        assert eqx.tree_equal(clipped.canvas, right.canvas)
-        assert clipped.selected.any()
-        assert not info["invalid_action"]
-
-
-def test_bad_action_of_a_neighbor_leaves_the_others_alone():
-    config = make_config(invalid_action_policy="noop")
-    states, _ = batch_reset(jax.random.split(jax.random.key(0), 3), config, create_mock_task(*CANVAS))
-    after, *_, info = batch_step(states, PointAction([9, 77, 9], [0, 0, 9], [0, 0, 0]), config)
-    assert info["invalid_action"].tolist() == [False, True, True]
-    assert (after.working_grid != states.working_grid).any((1, 2)).tolist() == [True, False, False]
 
 
 # Configs.
@@ -314,15 +275,6 @@ def test_step_goes_on_without_effect_where_raising_is_switched_off(error_mode, m
     assert reward == pytest.approx(-0.01 - 0.1)
 
 
-@pytest.mark.parametrize("mode", ["nan", "off"])
-def test_an_invalid_action_of_a_neighbor_is_its_own_affair_where_raising_is_off(error_mode, mode):
-    error_mode(mode)
-    config = make_config()
-    actions = jax.tree.map(lambda *x: jnp.stack(x), make_action(), make_action(operation=77))
-    *_, infos = batch_step(start_two(config), actions, config)
-    assert infos["invalid_action"].tolist() == [False, True]
-
-
 def test_error_mode_takes_effect_on_compiled_functions(error_mode):
     config, wrong = make_config(), make_action(row=H)
     state = start(config)
@@ -335,12 +287,6 @@ def test_error_mode_takes_effect_on_compiled_functions(error_mode):
             else:
                 with pytest.raises(RuntimeError, match="Invalid point row 4"):
                     call(wrong, config)
-
-
-@pytest.mark.parametrize("mode", ["default", "raise", "nan", "breakpoint", "off"])
-def test_every_error_mode_can_be_chosen(error_mode, mode):
-    error_mode(mode)
-    assert JAXErrorHandler.get_error_mode() == mode
 
 
 PROGRAM = """

@@ -3,7 +3,6 @@
 import itertools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -102,16 +101,3 @@ def test_raise_stops_where_raising_is_on_and_ignores_where_it_is_off(monkeypatch
     monkeypatch.setattr(JAXErrorHandler, "stops_on_error", staticmethod(lambda: False))
     ignored, invalid = check_action(wrong, rules)
     assert (int(ignored.operation), bool(invalid)) == (NO_OPERATION, True)
-
-
-@pytest.mark.parametrize("policy", ["noop", "clip"])
-def test_other_policies_never_raise(policy):
-    ignored, invalid = check_action(PointAction(jnp.int32(99), jnp.int32(H), jnp.int32(0)), config("point", policy))
-    assert (int(ignored.operation), bool(invalid)) == (NO_OPERATION, True)
-
-
-@pytest.mark.parametrize(("switches", "said"), [(False, "pair switching off"), (True, "pair switching on")])
-def test_the_refusal_of_an_operation_says_whether_pairs_can_be_switched(switches, said):
-    config = create_test_config(5, "point", (3, 4), allow_demo_switching=switches)
-    rule, _ = PointAction(0, 0, 0).rules(config)[0]
-    assert said in rule.refusal

@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 from compiling import EXECUTORS
 
-from jaxarc.envs.compilation import (
-    HUGE_ROW,
-    SMALLEST_BLOCK,
-    WIDE_ROW,
-    choose_executor,
-    compact,
-    update_rows,
-)
+from jaxarc.envs.compilation import HUGE_ROW, WIDE_ROW, choose_executor, update_rows
 from jaxarc.fusion import materialize, materialize_call
 from jaxarc.native import library
 
@@ -56,54 +49,6 @@ def test_batches_of_any_size_and_blocks_of_any_share(batch, block_fraction):
             np.testing.assert_array_equal(update(jnp.asarray(need), executor), expected)
 
 
-def test_rows_of_several_kernels_are_lined_up_kernel_by_kernel():
-    which = np.random.default_rng(0).integers(-1, 4, B)  # the kernel that a row needs, if any; nobody needs the last
-    needs = [jnp.asarray(which == kernel) for kernel in (0, 1, 2, 3, 7)]
-    order = [row for kernel in (0, 1, 2, 3) for row in np.flatnonzero(which == kernel)]
-    first = 0
-    for need, blocks in zip(needs, jax.jit(compact)(needs), strict=True):
-        np.testing.assert_array_equal(blocks.need, need)
-        np.testing.assert_array_equal(blocks.rank, np.cumsum(need))
-        np.testing.assert_array_equal(blocks.order, [*order, *[B] * (2 * B - len(order))])
-        assert (int(blocks.first), int(blocks.total)) == (first, int(need.sum()))
-        first += int(need.sum())
-
-
-@pytest.mark.parametrize("batch", [1, 2, 9])
-def test_ranks_count_the_rows_up_to_each(batch):
-    need = np.random.default_rng(batch).random(batch) < 0.6
-    (blocks,) = jax.jit(compact)([jnp.asarray(need)])
-    np.testing.assert_array_equal(blocks.rank, np.cumsum(need))
-    assert {array.dtype for array in blocks[1:]} == {jnp.dtype("int32")}
-
-
-def test_blocks_take_about_the_share_that_usually_needs_the_kernel():
-    """The kernel sees as many rows at a time as a block has; counted while it is traced."""
-    seen = []
-
-    def kernel(out, ins):
-        seen.append(out.shape[0])
-        return out
-
-    def block_size(batch, block_fraction):
-        seen.clear()
-        rows = jnp.zeros((batch, 1), jnp.int32)
-        jax.eval_shape(lambda: update_rows("compact", jnp.zeros(batch, bool), kernel, rows, (), block_fraction))
-        return max(seen)
-
-    assert block_size(320, 1 / 4) == 80
-    assert block_size(320, 1 / 3) == 106
-    assert block_size(320, 1 / 64) == SMALLEST_BLOCK == 16
-    assert block_size(10, 1 / 4) == 10
-
-
-def test_rows_of_one_environment_are_behind_a_branch():
-    update = lambda: update_rows("compact", jnp.array([True]), lambda out, _: out + 1, jnp.zeros((1, 2)), (), 0.25)
-    names = [equation.primitive.name for equation in jax.make_jaxpr(update)().eqns]
-    assert "cond" in names
-    assert "while" not in names
-
-
 @pytest.mark.parametrize("backend", ["cpu", "gpu"])
 @pytest.mark.parametrize("dtype", [jnp.int8, jnp.uint32, jnp.bool_, jnp.float32])
 def test_materialized_calls_are_behind_one_branch_on_a_cpu(monkeypatch, backend, dtype):
@@ -125,14 +70,3 @@ def test_the_executor_suits_the_backend_unless_one_is_wanted(monkeypatch, backen
     chosen = "dense" if backend != "cpu" else "native" if has_library else "compact"
     assert [choose_executor(wanted) for wanted in ("auto", "native")] == [chosen, chosen]
     assert [choose_executor(wanted) for wanted in ("compact", "dense")] == ["compact", "dense"]
-
-
-def test_rows_are_put_back_in_the_way_that_suits_their_width():
-    def primitives(width):
-        rows, need = jnp.zeros((B, width), jnp.int8), jnp.zeros(B, bool)
-        return str(jax.make_jaxpr(lambda: update_rows("compact", need, lambda out, _: out, rows, (), BLOCK_FRACTION))())
-
-    scatters = {width: primitives(width).count("scatter") for width in (63, 64, 1023, 1024)}
-    assert scatters[63] > scatters[64] == scatters[1023] == scatters[1024]
-    one_by_one = {width: "dynamic_update_slice" in primitives(width) for width in (63, 64, 1023, 1024)}
-    assert one_by_one == {63: False, 64: False, 1023: False, 1024: True}

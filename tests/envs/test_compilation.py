@@ -66,17 +66,6 @@ def test_running_out_of_memory_is_raised_as_it_is(monkeypatch, error):
     assert len(calls) == 1
 
 
-def test_a_call_with_an_argument_of_another_kind_says_what_is_wrong_with_it():
-    @compiled()
-    def checked(x):
-        if not isinstance(x, jax.Array):
-            raise TypeError(f"x must be an array, got {type(x).__name__}")
-        return x
-
-    with pytest.raises(TypeError, match="x must be an array, got object"):
-        checked(object())
-
-
 def test_a_call_with_arrays_does_not_go_through_filter_jit(monkeypatch):
     def call_slowly(*args):
         raise AssertionError("eqx.filter_jit takes four times as long to call")

@@ -5,6 +5,7 @@ import json
 import os
 
 import chex
+import compiling
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -20,8 +21,9 @@ from jaxarc.envs import BboxAction, EnvParams, MaskAction, PointAction, arc_rese
 from jaxarc.envs import functional as guide
 from jaxarc.envs.operations import execute as executor
 from jaxarc.tasks import RawTask, buffer_of_task, create_mock_task
+from jaxarc.tasks.procedural import procedural_tasks
 from jaxarc.testing import create_test_config
-from jaxarc.wrappers import AutoReset, EpisodeStatistics
+from jaxarc.wrappers import AutoReset, EpisodeStatistics, Trials
 
 H, W = CANVAS = (3, 4)
 B, S = 40, 8  # more environments than the compact executor takes in one block, more steps than an episode has
@@ -98,13 +100,6 @@ def test_single_steps_equal_the_batch(selection_format):
             result = arc_step(state, at(actions, step, i), config)
             assert_same_bits(result, at(batch, step, i))
             state = result[0]
-
-
-@pytest.mark.parametrize("selection_format", FORMATS)
-def test_vmap_of_the_single_step_equals_the_batch(selection_format):
-    config, batch = batch_rollout(selection_format)
-    action = at(random_actions(selection_format, (S, B)), 0)
-    assert_same_bits(jax.vmap(arc_step, (0, 0, None))(start(config), action, config), at(batch, 0))
 
 
 @pytest.mark.parametrize(
@@ -233,23 +228,6 @@ def signature(tree):
 OBSERVATIONS = [{}, {"reveal_target": True, "include_step_count": True}]
 
 
-@pytest.mark.parametrize("more", OBSERVATIONS, ids=["plain", "more"])
-@pytest.mark.parametrize("selection_format", FORMATS)
-def test_state_and_observation_keep_their_signature(selection_format, more):
-    config = make_config(selection_format, **more)
-    state, observation = arc_reset(jax.random.key(0), config, TASK)
-    expected = signature((state, observation))
-    infos = []
-    for step in range(S):
-        state, observation, reward, done, info = arc_step(
-            state, at(random_actions(selection_format, (S, B)), step, 0), config
-        )
-        assert signature((state, observation)) == expected
-        assert avals((reward, done)) == (((), jnp.float32, False), ((), jnp.bool_, False))
-        infos.append(signature(info))
-    assert infos == [infos[0]] * S
-
-
 def two_tasks():
     grid = lambda color: np.full((H, W), color)
     tasks = [RawTask(f"contract/{c}", ((grid(c), grid(c + 1)),), ((grid(c), grid(c + 1)),)) for c in (1, 3)]
@@ -272,6 +250,36 @@ def test_state_observation_and_info_keep_their_signature_from_reset_on(kind, mor
         assert signature((state, observation, info)) == expected
         assert signature(env.info(state, params)) == signature(info)
         assert signature(env.observe(state, params)) == signature(observation)
+
+
+@functools.cache
+def played(kind, executor, *shape):
+    """All that a batch of this shape returns in a scan over its steps, with auto-resets."""
+    fields = {"mode": "trials", "num_trials": 1, "allow_demo_switching": False} if kind == "trials" else {}
+    tasks = procedural_tasks("color-map", CANVAS, side=(2, 3)) if kind == "generated" else two_tasks()
+    env, params = jaxarc.make(tasks, make_config("bbox", executor=executor, **fields))
+    env = AutoReset(Trials(env) if kind == "trials" else env)
+    reset, step = env.reset, env.step
+    keys, actions = jax.random.split(jax.random.key(0), 12), random_actions("bbox", (2 * S, 12))
+    if not shape:
+        keys, actions = keys[7], at(actions, slice(None), 7)
+    for _ in shape:
+        reset, step = jax.vmap(reset, (0, None)), jax.vmap(step, (0, 0, None))
+    keys, actions = keys.reshape(shape), jax.tree.map(lambda x: x.reshape(2 * S, *shape), actions)
+    run = scan_over(lambda states, action: step(states, action, params))
+    return jax.jit(lambda keys, actions: run(reset(keys, params)[0], actions))(keys, actions)
+
+
+@pytest.mark.parametrize("executor", compiling.EXECUTORS)
+@pytest.mark.parametrize("kind", ["tasks", "generated", "trials"])
+def test_an_environment_alone_and_nested_batches_are_what_they_are_in_one_batch_by_any_executor(kind, executor):
+    batch = played(kind, executor, 12)
+    assert batch[3].any()
+    assert_same_bits(played(kind, executor), at(batch, slice(None), 7))
+    assert_same_bits(played(kind, executor, 4, 3), jax.tree.map(lambda x: x.reshape(2 * S, 4, 3, *x.shape[2:]), batch))
+    states, observations, rewards, *others = played(kind, "dense", 12)
+    np.testing.assert_allclose(batch[2], rewards, rtol=0, atol=1e-6)  # of another order of roundings
+    assert_same_bits(batch, (states, observations, batch[2], *others))
 
 
 @pytest.fixture
@@ -315,16 +323,6 @@ def test_loop_over_an_environment_compiles_once_whatever_the_weights(kind):
         state, _ = reset(jax.random.key(7), params)
         for i in range(S):
             state, *_ = step(state, at(random_actions("mask", (S, B)), i, 0), params)
-
-
-def test_buffer_of_equal_shape_does_not_compile_again():
-    env, params = make_env("plain", make_config("mask"))
-    chex.clear_trace_counter()
-    step = eqx.filter_jit(chex.assert_max_traces(lambda *args: env.step(*args), n=1))
-    other = eqx.tree_at(lambda p: p.tasks.outputs, params, params.tasks.inputs)
-    for each in (params, other):
-        state, _ = env.reset(jax.random.key(0), each)
-        step(state, at(random_actions("mask", (S, B)), 0, 0), each)
 
 
 # Other worlds: 64-bit numbers, many devices.

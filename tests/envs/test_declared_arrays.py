@@ -150,14 +150,6 @@ def test_another_shape_is_refused_by_the_name_of_its_field(executor, wrap, field
         step_all(wrap(env), *given)
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_a_reset_refuses_arrays_of_another_shape(executor):
-    env, params, *_ = playing(executor)
-    longer = eqx.tree_at(lambda params: params.weights, params, replace_fn=lambda weights: weights.repeat(2))
-    with pytest.raises(ValueError, match=r"^params\.weights must have shape \(1\)"):
-        env.reset(jax.random.key(0), longer)
-
-
 def test_which_environments_restart_is_a_bool_of_each():
     _, params, states, _ = playing("auto")
     for need in (jnp.ones(B, jnp.int32), jnp.ones(B - 1, jnp.bool_)):

@@ -37,11 +37,6 @@ def test_a_generator_is_named_as_it_was_asked_for():
     assert env.default_params is params
 
 
-def test_the_name_of_a_part_of_a_dataset_is_the_name_of_the_dataset():
-    env, _ = jaxarc.make(TASKS, create_test_config(STEPS, "bbox", (3, 4)), tasks=[TASKS.task_ids[0]])
-    assert env.name == "jaxarc/mock"
-
-
 def test_num_actions_is_the_size_of_a_flat_action_space():
     env, params = made("point")
     assert wrapped(env).num_actions == FlatActions(env).action_space(params).n == 36 * 3 * 4
@@ -97,13 +92,6 @@ def test_a_step_in_the_order_of_gymnax_names_the_right_order(around):
     state, _ = env.reset(jax.random.key(0), params)
     with pytest.raises(TypeError, match=r"\(state, action, params\), got 4"):
         around(env).step(jax.random.key(0), state, BboxAction(3, 0, 0, 1, 1), params)
-
-
-def test_a_step_takes_its_arguments_by_name():
-    env, params = made()
-    state, _ = env.reset(jax.random.key(0), params)
-    after, *_ = env.step(params=params, state=state, action=BboxAction(3, 0, 0, 1, 1))
-    assert after.step_count == 1
 
 
 def test_params_replace_fields_of_their_own_and_of_the_config():
@@ -171,14 +159,6 @@ def test_grids_and_counters_of_a_state_are_replaced_by_their_names():
     shrunk = start.replace(working_grid=small, target_grid=small, pair_index=1)
     assert shrunk.grid_size.tolist() == [1, 2]
     assert (shrunk.similarity_score, int(shrunk.pair_index)) == (1.0, 1)
-
-
-def test_states_of_a_batch_and_inside_jit_are_replaced_alike():
-    env, params = made()
-    states, _ = jax.vmap(env.reset, (0, None))(jax.random.split(jax.random.key(0), 4), params)
-    replaced = jax.jit(lambda states: states.replace(working_grid=states.target_grid, step_count=jnp.arange(4)))(states)
-    assert replaced.step_count.tolist() == [0, 1, 2, 3]
-    assert replaced.similarity_score.tolist() == [1.0] * 4
 
 
 @pytest.mark.parametrize(

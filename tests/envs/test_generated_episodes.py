@@ -1,19 +1,13 @@
 """Episodes on tasks that are made at reset."""
 
-import functools
-
-import chex
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
-from compiling import EXECUTORS
 from jaxtyping import Array, Int32
-from reference.cases import random_boxes, random_operations
 
 import jaxarc
-from jaxarc.constants import COPY_INPUT, FIRST_UNSOLVED_DEMO_PAIR, NEXT_DEMO_PAIR, RESET_PAIR, SUBMIT
+from jaxarc.constants import SUBMIT
 from jaxarc.envs import BboxAction, EnvParams
 from jaxarc.prng import random_bits, split_words
 from jaxarc.tasks.augmentation import augment_grid
@@ -50,18 +44,6 @@ def make_params(weights=(1.0, 1.0), **fields):
     return EnvParams(TASKS, jnp.asarray(weights), create_test_config(STEPS, "bbox", CANVAS, **{**defaults, **fields}))
 
 
-@functools.cache
-def actions(count=None, seed=0):
-    rng = np.random.default_rng(seed)
-    total = STEPS * (count or 1)
-    operation = random_operations(rng, total).copy()
-    operation[::3] = rng.choice(
-        [COPY_INPUT, RESET_PAIR, NEXT_DEMO_PAIR, 36, FIRST_UNSOLVED_DEMO_PAIR, SUBMIT], total // 3
-    )
-    flat = BboxAction(operation, *random_boxes(rng, total, *CANVAS).T)
-    return flat if count is None else jax.tree.map(lambda x: x.reshape(STEPS, count), flat)
-
-
 def test_episode_plays_the_pairs_that_its_state_holds():
     params = make_params()
     states, seen = jax.vmap(ENV.reset, (0, None))(jax.random.split(jax.random.key(0), 50), params)
@@ -76,53 +58,6 @@ def test_episode_plays_the_pairs_that_its_state_holds():
         inputs, outputs = (np.asarray(x[i]) for x in (states.pairs.inputs, states.pairs.outputs))
         np.testing.assert_array_equal(outputs, np.where(inputs < 0, -1, (inputs + 1 + rule) % 10))
     assert len({row.tobytes() for row in np.asarray(states.pairs.inputs)}) == 50
-
-
-def test_operations_load_the_pairs_of_the_state():
-    params = make_params()
-    state, _ = ENV.reset(jax.random.key(1), params, 1, 0)
-    box = [jnp.int32(0)] * 4
-    act = lambda state, operation: ENV.step(state, BboxAction(jnp.int32(operation), *box), params)[0]
-    state = act(act(state, 3), NEXT_DEMO_PAIR)
-    np.testing.assert_array_equal(state.canvas.grid, state.pairs.inputs[1])
-    np.testing.assert_array_equal(state.canvas.target, state.pairs.outputs[1])
-    changed = act(state, 7)
-    assert (np.asarray(changed.canvas.grid) != np.asarray(state.pairs.inputs[1])).any()
-    np.testing.assert_array_equal(act(changed, COPY_INPUT).canvas.grid, state.pairs.inputs[1])
-    np.testing.assert_array_equal(act(changed, RESET_PAIR).canvas.grid, state.pairs.inputs[1])
-    assert int(act(act(state, NEXT_DEMO_PAIR), NEXT_DEMO_PAIR).pair_index) == 0  # three demonstrations
-
-
-def test_test_mode_plays_the_pairs_behind_the_demonstrations():
-    params = make_params(mode="test", allow_demo_switching=False, test_selection="random")
-    states, _ = jax.vmap(ENV.reset, (0, None))(jax.random.split(jax.random.key(2), 40), params)
-    pair = np.asarray(states.pair_index)
-    assert set(pair.tolist()) == {0, 1}
-    np.testing.assert_array_equal(states.canvas.grid, np.asarray(states.pairs.inputs)[np.arange(40), 3 + pair])
-
-
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_batch_plays_as_each_environment_alone(executor):
-    count, params = 24, make_params(executor=executor)
-    env = AutoReset(ENV)
-    keys = jax.random.split(jax.random.key(3), count)
-
-    def play(states, actions, step):
-        def once(states, action):
-            states, *received = step(states, action, params)
-            return states, received
-
-        return jax.lax.scan(once, states, actions)
-
-    together = jax.jit(lambda s, a: play(s, a, jax.vmap(env.step, (0, 0, None))))
-    alone = jax.jit(lambda s, a: play(s, a, env.step))
-    states, _ = jax.vmap(env.reset, (0, None))(keys, params)
-    batch = together(states, actions(count))
-    for i in range(0, count, 7):
-        single = alone(env.reset(keys[i], params)[0], jax.tree.map(lambda x, i=i: x[:, i], actions(count)))
-        last = jax.tree.map(lambda x, i=i: x[i], batch[0])
-        received = jax.tree.map(lambda x, i=i: x[:, i], batch[1])
-        chex.assert_trees_all_equal((last, received), single, strict=True)
 
 
 def test_auto_reset_makes_a_new_task_each_time():
@@ -149,14 +84,3 @@ def test_generated_pairs_are_augmented_alike():
         grids = getattr(one.pairs, name).reshape(20, 5, *CANVAS)
         expected = change(grids, other.augmentation).reshape(20, 5, -1)
         np.testing.assert_array_equal(getattr(other.pairs, name), expected)
-
-
-def test_make_plays_a_procedural_task_by_name():
-    env, params = jaxarc.make("procedural/transpose", max_grid_height=6, max_grid_width=6, selection_format="bbox")
-    state, seen = env.reset(jax.random.key(0), params)
-    assert seen.shape == (6, 6)
-    height, width = (int(side) for side in state.grid_size)
-    target = np.asarray(state.target_grid)[:width, :height]
-    np.testing.assert_array_equal(target, np.asarray(seen)[:height, :width].T)
-    with pytest.raises(ValueError, match="a generator has no tasks to choose from"):
-        jaxarc.make("procedural/transpose", tasks=["a"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxarc
-from jaxarc.envs.spaces import Box, Dict, action_space
+from jaxarc.envs.spaces import action_space
 from jaxarc.tasks.task import mock_raw_task
 from jaxarc.wrappers import AutoReset
 
@@ -52,9 +52,3 @@ def test_episodes_and_what_follows_them_depend_on_the_key_alone(rules, impl):
 def test_actions_depend_on_the_key_alone(selection_format, impl):
     config = jaxarc.JaxArcConfig().with_fields(selection_format=selection_format, **SIZE)
     assert_alone_as_in_a_batch(action_space(config).sample, repeated(impl))
-
-
-@pytest.mark.parametrize("impl", IMPLS)
-def test_samples_of_spaces_depend_on_the_key_alone(impl):
-    space = Dict({"one": Box(0, 9, (5,), jnp.int8), "other": Box(-3, 3, (), jnp.int32)})
-    assert_alone_as_in_a_batch(lambda key: space.sample(key), repeated(impl))

@@ -149,10 +149,3 @@ def test_arguments_stay_as_they_are():
     before = jax.device_get(arguments)
     every(*arguments)
     jax.tree.map(np.testing.assert_array_equal, before, jax.device_get(arguments))
-
-
-def test_a_row_beyond_the_table_is_the_last():
-    canvas, action, pairs = cases(True)
-    beyond = CheckedAction(jnp.full(BATCH, 32, jnp.int32), action.selection, jnp.full(BATCH, 99, jnp.int32))
-    edited, _ = every(canvas, beyond, pairs)
-    np.testing.assert_array_equal(edited.grid, np.broadcast_to(pairs.inputs[-1], edited.grid.shape))

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import jaxarc
-from jaxarc.agents import Experiment
 from jaxarc.constants import COPY, PASTE
 from jaxarc.envs.action_masks import flat_action_mask
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, FlatActions, Trials
@@ -35,18 +34,6 @@ def test_grids_become_channels_in_the_order_of_their_names(grid_format):
     assert stacked.shape == (4, 3, 33)
     assert stacked.dtype == jnp.float32
     np.testing.assert_array_equal(stacked, np.concatenate(expected, axis=-1))
-
-
-def test_tokens_are_one_channel_of_integers_for_each_grid():
-    env, params = jaxarc.make(GRIDS, **RULES, **SHOWN, grid_format="tokens", layout="stacked")
-    state, first = env.reset(KEY, params)
-    _, observation, *_ = env.step(state, env.action_space(params).sample(KEY), params)
-    assert observation.dtype == jnp.int32
-    assert env.observation_space(params).contains(observation)
-    slots = params.tasks.num_slots
-    assert observation.shape == (4, 3, 1 + slots + slots + slots + 42 + 1 + 1 + 1 + 1)
-    np.testing.assert_array_equal(first[..., -1], np.asarray(state.working_grid) + 1)
-    np.testing.assert_array_equal(observation[..., -3], np.ones((4, 3)))  # the step count
 
 
 def test_masks_numbers_and_demonstrations_become_channels_too():
@@ -108,11 +95,6 @@ def test_trials_add_the_trial_at_the_end(layout):
     assert shown == [0, 0.5, 1, 0]
 
 
-def test_agents_that_read_entries_refuse_one_array():
-    with pytest.raises(ValueError, match=r"observation\.layout must be 'dict', got 'stacked'"):
-        Experiment(environment=jaxarc.make("ladder_l1", layout="stacked")[1].config)
-
-
 def test_the_mask_in_info_is_of_the_observation_that_is_returned():
     """A paste can do something only while the clipboard holds a copy, and a new episode begins with an empty one."""
     copy, paste = COPY, PASTE
@@ -128,11 +110,3 @@ def test_the_mask_in_info_is_of_the_observation_that_is_returned():
         chex.assert_trees_all_equal(info["action_mask"], flat_action_mask(state.env_state, params.config))
     assert masks[0].shape == (env.action_space(params).n,)
     assert [bool(mask[cells:].any()) for mask in masks] == [False, True, False]
-
-
-def test_masks_of_actions_without_numbers_are_refused():
-    with pytest.raises(ValueError, match="mask_in_info"):
-        jaxarc.make("007bbfb7", mask_in_info=True, selection_format="mask")
-    env, params = jaxarc.make("007bbfb7", mask_in_info=True, selection_format="bbox")
-    with pytest.raises(ValueError, match="limit is 100,000"):
-        env.info(env.reset(KEY, params)[0], params)

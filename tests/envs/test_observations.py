@@ -12,7 +12,7 @@ import pytest
 import jaxarc
 from jaxarc.constants import COPY, NEXT_DEMO_PAIR, PASTE, SUBMIT
 from jaxarc.datasets import TaskSet
-from jaxarc.envs import BboxAction, EnvParams, arc_reset, arc_step
+from jaxarc.envs import BboxAction, EnvParams
 from jaxarc.envs.action_masks import legal_operation_mask
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.procedural import procedural_tasks
@@ -62,13 +62,6 @@ def test_working_grid_stands_alone_by_default():
     np.testing.assert_array_equal(seen, plain(TRAIN[1][0]))
 
 
-@pytest.mark.parametrize("option", sorted(EVERYTHING))
-def test_each_option_adds_its_entry(option):
-    _, seen = ENV.reset(jax.random.key(0), make_params(**{option: True}))
-    assert len(seen) == 2
-    assert set(seen) - {"working_grid"} <= NAMES
-
-
 def test_everything_is_what_the_state_says():
     params = make_params(**EVERYTHING)
     state, seen = ENV.reset(jax.random.key(0), params, 0, 2)
@@ -111,47 +104,6 @@ def test_test_mode_shows_all_demonstrations_and_no_test():
         np.testing.assert_array_equal(target, plain(raw_target))
 
 
-def test_task_with_fewer_demonstrations_leaves_slots_empty():
-    _, seen = ENV.reset(jax.random.key(0), make_params(mode="test", include_demonstrations=True), 1)
-    shown = seen["demonstrations"]
-    np.testing.assert_array_equal(shown["mask"], [True, False, False])
-    assert (np.asarray(shown["inputs"])[1:] == -1).all()
-    assert (np.asarray(shown["outputs"])[1:] == -1).all()
-
-
-def test_pair_that_is_switched_to_is_left_out_and_the_one_before_comes_back():
-    params = make_params(include_demonstrations=True, include_input=True, allow_demo_switching=True)
-    state, seen = ENV.reset(jax.random.key(0), params, 0, 0)
-    np.testing.assert_array_equal(seen["demonstrations"]["mask"], [False, True, True])
-    state, seen, *_ = ENV.step(state, act(NEXT_DEMO_PAIR), params)
-    np.testing.assert_array_equal(seen["demonstrations"]["mask"], [True, False, True])
-    assert (np.asarray(seen["demonstrations"]["outputs"])[1] == -1).all()
-    np.testing.assert_array_equal(seen["demonstrations"]["outputs"][0], plain(TRAIN[0][1]))
-
-
-@pytest.mark.parametrize("grid_format", ["planes", "one_hot", "tokens"])
-def test_forms_say_the_same(grid_format):
-    fields = {**EVERYTHING, "reveal_target": True}
-    key = jax.random.key(3)
-    _, planes = ENV.reset(key, make_params(**fields), 0, 1)
-    params = make_params(grid_format=grid_format, **fields)
-    _, seen = ENV.reset(key, params, 0, 1)
-
-    def decoded(grid):
-        if grid_format == "tokens":
-            return (np.asarray(grid) - 1).reshape(*grid.shape[:-1], *CANVAS)
-        if grid_format == "planes":
-            return np.asarray(grid)
-        assert (np.asarray(grid).sum(-1) == 1).all()
-        return np.array([*range(10), -1])[np.asarray(grid).argmax(-1)]
-
-    for name in ("working_grid", "input_grid", "clipboard", "target_grid"):
-        np.testing.assert_array_equal(decoded(seen[name]), planes[name])
-    for name in ("inputs", "outputs"):
-        np.testing.assert_array_equal(decoded(seen["demonstrations"][name]), planes["demonstrations"][name])
-    assert bool(ENV.observation_space(params).contains(seen))
-
-
 GENERATED = procedural_tasks("transpose", (4, 4), num_train=2)
 
 
@@ -189,46 +141,6 @@ def test_space_holds_every_observation_of_a_batch(kind):
     sample = space.sample(jax.random.key(0))
     assert bool(space.contains(sample))
     assert not bool(space.contains({**sample, "working_grid": sample["working_grid"].astype(jnp.int32)}))
-
-
-def test_generated_task_shows_its_demonstrations():
-    params = setting("generated", "planes")
-    state, seen = ENV.reset(jax.random.key(6), params, 0, 1)
-    np.testing.assert_array_equal(seen["demonstrations"]["mask"], [True, False])
-    np.testing.assert_array_equal(seen["demonstrations"]["inputs"][0].reshape(-1), state.pairs.inputs[0])
-    np.testing.assert_array_equal(seen["input_grid"].reshape(-1), state.pairs.inputs[1])
-
-
-@pytest.mark.parametrize("mode", ["train", "test"])
-def test_guide_api_shows_the_same(mode):
-    fields = {"mode": mode, "recolor": "all", "shuffle_demos": True, **EVERYTHING}
-    params = make_params(**fields).only(0)
-    task = TASKS.on_canvas(CANVAS).get_task_by_id("shown/0")
-    key = jax.random.key(7)
-    ours, seen = ENV.reset(key, params)
-    theirs, seen_too = arc_reset(key, params.config, task)
-    chex.assert_trees_all_equal(seen, seen_too, strict=True)
-    action = act(COPY, 0, 0, 0, 0)
-    chex.assert_trees_all_equal(
-        ENV.step(ours, action, params)[1], arc_step(theirs, action, params.config)[1], strict=True
-    )
-
-
-def test_augmented_demonstrations_are_those_of_the_episode():
-    params = setting("augmented", "planes").only(0)
-    state, seen = ENV.reset(jax.random.key(8), params)
-    order = np.asarray(state.augmentation.order)
-    colors = np.append(np.asarray(state.augmentation.colors), np.int8(-1))
-    shown = [place for place in range(3) if place != int(state.pair_index)]
-    np.testing.assert_array_equal(np.flatnonzero(seen["demonstrations"]["mask"]), shown)
-    for place in shown:
-        expected = colors[plain(TRAIN[order[place]][1])]  # one row of one color, which no flip changes
-        np.testing.assert_array_equal(np.asarray(seen["demonstrations"]["outputs"])[place], expected)
-
-
-def test_unknown_form_is_refused():
-    with pytest.raises(ValueError, match="grid_format"):
-        make_config(grid_format="rgb")
 
 
 def with_other_answers(params):

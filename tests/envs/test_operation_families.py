@@ -13,9 +13,8 @@ from reference.kernel_cases import PAIR_SWITCHES, differences, expected_results,
 from scipy import ndimage
 
 from jaxarc.envs.compilation import KernelStatics
-from jaxarc.envs.operations.execute import execute, execute_batch, kernel_of
+from jaxarc.envs.operations.execute import execute, execute_batch
 from jaxarc.envs.operations.flood import flood_fill
-from jaxarc.envs.structured_actions import OperationSet
 
 BATCH = 192  # enough for several blocks of each family
 NO_OPERATION = -1
@@ -80,21 +79,6 @@ def test_a_single_canvas_agrees_with_the_reference(executor):
         assert differences(edit, case, expected_results(case)) == []
 
 
-def test_a_flood_fills_a_run_of_any_length_up_to_its_walls():
-    """One column of 30 cells, flooded from every row, with a wall in every other."""
-    rows = np.arange(30)
-    start, wall = (axis.reshape(-1) for axis in np.meshgrid(rows, rows))
-    start, wall = start[start != wall], wall[start != wall]
-    grids = (rows == wall[:, None]).astype(np.int8)
-    same_side = (rows < wall[:, None]) == (start < wall)[:, None]
-    expected = np.where(same_side & (rows != wall[:, None]), 7, grids)
-    flood = jax.jit(flood_fill, static_argnums=(4, 5))
-    operation, column = np.full(len(start), 17, np.int32), np.zeros(len(start), np.int32)
-    arguments = [jnp.asarray(x) for x in (grids, operation, start.astype(np.int32), column)]
-    for is_fused in (False, True):
-        np.testing.assert_array_equal(flood(*arguments, (30, 1), is_fused), expected)
-
-
 def test_a_flood_goes_as_far_as_a_spiral_does():
     """Every arm needs another sweep: the loop goes on until nothing changes, in all forms."""
     spiral = np.zeros((16, 16), np.int8)
@@ -112,19 +96,6 @@ def test_a_flood_goes_as_far_as_a_spiral_does():
         with traced_as:
             found = jax.jit(fill, compiler_options=QUICKLY)(*ins)
         np.testing.assert_array_equal(np.asarray(found).reshape(spiral.shape) == 7, labels == labels[0, 0])
-
-
-def test_a_flood_from_the_first_cell_of_a_lone_column_spreads():
-    ins = (jnp.full((1,), x, jnp.int32) for x in (17, 0, 0))  # operation, row, column
-    np.testing.assert_array_equal(flood_fill(jnp.zeros((1, 3), jnp.int8), *ins, (3, 1)), [[7, 7, 7]])
-
-
-@pytest.mark.parametrize("shape", [(5, 2), (2, 5)])
-def test_a_paste_reaches_the_last_row_and_column(shape):
-    full = np.random.default_rng(shape).integers(0, 10, (BATCH, *shape), dtype=np.int8)
-    cases = cases_of((29,), shape, False)._replace(clipboard=full)
-    edit = compiled(shape, (29,), "dense")(*kernel_arguments(cases, False))
-    assert differences(edit, cases, expected_results(cases)) == []
 
 
 @pytest.mark.parametrize("operation", [10, 19, 20, 30, 24, 27, 39, PAIR_SWITCHES[-1]])
@@ -164,19 +135,6 @@ def test_every_canvas_may_load_from_a_table_of_its_own(executor):
         for i, cases in enumerate(batches):
             edit = jax.tree.map(lambda part, i=i: part[i], edits)
             assert differences(edit, cases, expected_results(cases)) == []
-
-
-def test_statics_know_which_operations_can_occur():
-    statics = KernelStatics((3, 3), "dense", (2, 20, 41))
-    spans = [(0, 1), (0, 2), (2, 2), (3, 19), (41, 42)]
-    assert [statics.has(OperationSet((span,))) for span in spans] == [False, True, True, False, True]
-    assert not statics.has(OperationSet(((21, 40),)))
-
-
-def test_one_plan_has_one_kernel():
-    """JAX keeps what it traced by the function: another one for each call would be traced in each call."""
-    kernels = {kernel_of(KernelStatics(SMALL, "dense", operations)) for operations in ((0, 1), (0, 1), (0, 2))}
-    assert len(kernels) == 2
 
 
 def test_what_cannot_occur_is_not_compiled():

@@ -12,7 +12,6 @@ import jaxarc
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, EnvParams
 from jaxarc.tasks import RawTask
-from jaxarc.tasks.sampling import next_task_index
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
@@ -55,29 +54,6 @@ def test_in_turn_goes_round_all_tasks_that_have_weight():
     following = {0: 2, 2: 3, 3: 0}
     assert all(after == following[before] for before, after in zip(tasks.tolist(), tasks[1:].tolist(), strict=False))
     assert len({played(make_params(task_order="in_turn"), 1, seed)[0, 0] for seed in range(40)}) == 5
-
-
-def test_in_turn_under_vmap_plays_every_task_as_often():
-    params = make_params(task_order="in_turn")
-    env = AutoReset(ENV)
-
-    def step(states, _):
-        after = jax.vmap(env.step, (0, None, None))(states, NOTHING, params)[0]
-        return after, states.task_index
-
-    states, _ = jax.vmap(env.reset, (0, None))(jax.random.split(jax.random.key(1), 64), params)
-    tasks = np.asarray(jax.jit(lambda s: jax.lax.scan(step, s, None, length=50)[1])(states))
-    for column in tasks.T:
-        np.testing.assert_array_equal(np.bincount(column, minlength=5), np.full(5, 10))
-
-
-@pytest.mark.parametrize("weights", [(1.0, 1, 1), (0.0, 3, 0), (2.0, 0, 0.5), (0.0, 0, 1)])
-def test_task_after_is_the_next_one_with_weight(weights):
-    weights = np.asarray(weights, np.float32)
-    positive = np.flatnonzero(weights)
-    for previous in range(3):
-        expected = next((t for t in positive if t > previous), positive[0])
-        assert int(next_task_index(jnp.int32(previous), jnp.asarray(weights))) == expected
 
 
 def test_only_one_task_is_played_after_a_thousand_auto_resets():
@@ -136,11 +112,6 @@ def test_inside_jit_the_nearest_place_is_played():
     np.testing.assert_array_equal(state.counts[2:4], [4, 1])
     state, _ = reset(jax.random.key(0), make_params(), jnp.int32(-3), jnp.int32(-3))
     np.testing.assert_array_equal(state.counts[2:4], [0, 0])
-
-
-def test_pair_that_a_drawn_task_lacks_is_refused():
-    with pytest.raises(ValueError, match=r"must be in \[0, 0\], got 1: a task with a positive weight has 1 pairs"):
-        make_params().only(pair_index=1)
 
 
 def test_another_choice_compiles_nothing_anew():

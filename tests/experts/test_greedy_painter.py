@@ -10,7 +10,7 @@ import pytest
 import jaxarc
 from jaxarc import constants as c
 from jaxarc.datasets import TaskSet
-from jaxarc.experts import GreedyPainter, greedy_painter, missing_for_painting
+from jaxarc.experts import GreedyPainter, greedy_painter
 from jaxarc.parallel import rollout
 from jaxarc.tasks import RawTask
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
@@ -93,17 +93,6 @@ def test_a_wrong_size_is_mended_first_and_a_right_grid_submitted():
     assert actions(observation) == [[c.RESIZE, 0, 0, 2, 1], [c.RESIZE, 0, 0, 0, 2], [c.SUBMIT, 0, 0, 0, 0]]
 
 
-def test_one_environment_a_batch_and_nested_batches_choose_alike():
-    observation = shown(*random_grids(NUM_TASKS, seed=1))
-    several = jax.tree.map(lambda x: x.reshape(3, -1, *x.shape[1:]), observation)
-    nested = jax.jit(lambda x: jax.vmap(jax.vmap(lambda one: PAINTER(jax.random.key(0), one)))(x))(several)
-    alone = jax.jit(PAINTER)(jax.random.key(0), jax.tree.map(lambda x: x[0], observation))
-    batch = act(observation)
-    for nested_part, part, alone_part in zip(*map(jax.tree.leaves, (nested, batch, alone)), strict=True):
-        np.testing.assert_array_equal(nested_part.reshape(-1), part)
-        assert alone_part == part[0]
-
-
 def test_accelerators_choose_as_cpus_do(monkeypatch):
     observation = shown(*random_grids(NUM_TASKS, seed=2))
     monkeypatch.setattr(greedy_painter, "choose_executor", lambda wanted: "dense")
@@ -141,13 +130,3 @@ def test_a_rollout_takes_it_as_a_policy(world):
     env, params = world
     played = rollout(EpisodeStatistics(AutoReset(env)), params, PAINTER, jax.random.key(0), num_envs=4, num_steps=60)
     assert played.totals.episodes == played.totals.solved > 4
-
-
-def test_what_rules_lack_for_it_is_reported(world):
-    rules = world[1].config
-    assert missing_for_painting(rules) == []
-    format_problem, operation_problem = missing_for_painting(
-        rules.with_fields(selection_format="point", allowed_operations=(0, 1, 2, 3, 4, 5, 6, 7, 9, c.SUBMIT))
-    )
-    assert "action.selection_format must be 'bbox', got 'point'" in format_problem
-    assert f"must include [8, {c.RESIZE}]" in operation_problem

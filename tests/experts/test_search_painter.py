@@ -5,9 +5,8 @@ import pytest
 
 from jaxarc.datasets import TaskSet
 from jaxarc.experts import CannotSolveError, HiddenAnswerExpert, SearchPainter
-from jaxarc.experts.expert import find_expert
 from jaxarc.tasks import RawTask
-from jaxarc.traces import ExpertSpec, Graph, TraceCache, WorkUnit, pairs_by_id, record_traces
+from jaxarc.traces import ExpertSpec, TraceCache, WorkUnit, pairs_by_id, record_traces
 
 
 def mirrored(*grids):
@@ -77,12 +76,3 @@ def test_a_pair_with_the_same_input_is_no_demonstration():
     assert [failure.kind for failure in recording.failures.values()] == ["CannotSolveError"]
     with pytest.raises(CannotSolveError, match="none"):
         SearchPainter().solve_hidden([], TRAIN[0][0], "bbox")
-
-
-def test_a_graph_tells_no_demonstrations():
-    with pytest.raises(ValueError, match="search"):
-        record_traces(Graph.of_tasks(TASKS), SearchPainter())
-
-
-def test_it_is_found_by_its_name():
-    assert find_expert("search") == SearchPainter()

@@ -6,7 +6,6 @@ import sys
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,13 +15,8 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.functional import arc_reset, arc_step
 from jaxarc.envs.spaces import action_space
-from jaxarc.files import CHECKSUM, ChecksumError, add_checksum, verify_checksum, without_checksum
-from jaxarc.io.serialization import (
-    StateFileError,
-    extract_task_id_from_index,
-    load_state_efficiently,
-    save_state_efficiently,
-)
+from jaxarc.files import CHECKSUM, ChecksumError, add_checksum, verify_checksum
+from jaxarc.io.serialization import StateFileError, load_state_efficiently, save_state_efficiently
 from jaxarc.tasks import create_task, register_task
 from jaxarc.tasks.task import create_mock_task, mock_raw_task
 from jaxarc.types import JaxArcTask
@@ -87,14 +81,6 @@ def test_a_saved_state_is_restored_exactly_and_is_ten_times_smaller(selection_fo
     full = tmp_path / "full.eqx"
     eqx.tree_serialise_leaves(full, (_shown(state), state.task_data))
     assert path.stat().st_size <= full.stat().st_size / 10
-
-
-def test_a_loaded_state_goes_on_like_the_saved_one(tmp_path):
-    config = _config("bbox")
-    state = _played(config)
-    loaded = load_state_efficiently(save_state_efficiently(state, tmp_path / "s"), PARSER, state)
-    action = action_space(config).sample(jax.random.key(5))
-    _assert_same(arc_step(loaded, action, config), arc_step(state, action, config))
 
 
 def test_another_process_finds_the_task_by_its_id(tmp_path):
@@ -185,23 +171,6 @@ def test_a_task_without_an_id_cannot_be_saved(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_task_ids_come_from_indices():
-    index = register_task("a task of mine")
-    assert extract_task_id_from_index(jnp.int32(index)) == "a task of mine"
-    assert extract_task_id_from_index(-1) is None
-    with pytest.raises(ValueError, match="-2"):
-        extract_task_id_from_index(-2)
-    with pytest.raises(KeyError, match="999999"):
-        extract_task_id_from_index(999_999)
-
-
-def test_saving_again_replaces_the_file_and_leaves_nothing_beside_it(tmp_path):
-    state = _played(_config("point"))
-    for _ in range(2):
-        save_state_efficiently(state, tmp_path / "state")
-    assert [path.name for path in tmp_path.iterdir()] == ["state"]
-
-
 FIELDS = {"name": "é", "numbers": [1, 2.5, None], "inner": {"b": 1, "a": [True]}}
 
 
@@ -217,16 +186,3 @@ def test_fields_with_a_checksum_come_back_through_json_in_any_order():
 def test_a_change_is_noticed(change):
     with pytest.raises(ChecksumError, match="'sha256' does not match its other fields"):
         verify_checksum({**add_checksum(FIELDS), **change})
-
-
-def test_what_never_had_a_checksum_is_taken_as_it_is():
-    assert verify_checksum(FIELDS) == FIELDS
-
-
-def test_what_is_no_object_is_refused():
-    with pytest.raises(ChecksumError, match="no JSON object"):
-        verify_checksum([1])
-
-
-def test_a_checksum_that_is_not_compared_is_left_out():
-    assert without_checksum({**FIELDS, CHECKSUM: "of other fields"}) == FIELDS

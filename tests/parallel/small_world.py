@@ -19,8 +19,7 @@ KEY = jax.random.key(7)
 OPERATIONS = (1, 3, 4, SUBMIT)  # few, for they compile fast
 ONE, TWO = np.full((2, 2), 1), np.full((2, 2), 2)
 TASKS = TaskSet(
-    "pairs",
-    (RawTask("pairs/same", ((ONE, ONE),), ((ONE, ONE),)), RawTask("pairs/other", ((ONE, TWO),), ((ONE, TWO),))),
+    "pairs", (RawTask("pairs/same", ((ONE, ONE),), ((ONE, ONE),)), RawTask("pairs/other", ((ONE, TWO),), ((ONE, TWO),)))
 )
 
 

@@ -51,9 +51,3 @@ def test_sums_are_exact_beyond_32_bits():
     rewards = numbers(2.0**24, 1.0, 1.0, -(2.0**24))
     totals = sum_metrics(EpisodeMetrics(most, most, rewards, None), num_steps=2**30)
     assert totals == MetricTotals(4 * (2**31 - 1), 4 * (2**31 - 1), 2.0, None, 2**32)
-
-
-def test_totals_add_up():
-    one, two = MetricTotals(3, 1, -0.5, 0.25, 96), MetricTotals(4, 0, 1.5, -1.0, 100)
-    assert one + two == MetricTotals(7, 1, 1.0, -0.75, 196)
-    assert one + MetricTotals(0, 0, 0.0, None, 4) == MetricTotals(3, 1, -0.5, None, 100)

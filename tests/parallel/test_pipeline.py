@@ -2,7 +2,6 @@
 
 import json
 
-import jax
 import jax.numpy as jnp
 import pytest
 from jax.sharding import AbstractMesh
@@ -78,21 +77,12 @@ WEIGHTS, BATCH = jnp.ones((6, 2, 2)), jnp.ones((8, 2))
 
 def test_what_does_not_fit_is_named():
     use = lambda weights, batch, mesh, num_parts: pipeline(lambda _, part: part, weights, batch, mesh, num_parts)
-    with pytest.raises(ValueError, match=r"a batch of 8 cannot be cut into 3 equal parts for each of 2 pipeline"):
-        use(WEIGHTS, BATCH, MESH, 3)
-    with pytest.raises(ValueError, match=r"into 0 equal parts"):
-        use(WEIGHTS, BATCH, MESH, 0)
-    with pytest.raises(ValueError, match=r"a multiple of the 3 stages, as each device has as many, got 4;"):
-        use(WEIGHTS[:4], BATCH, MESH, 2)
-    with pytest.raises(ValueError, match=r"as many, got 3 and 6;"):
-        use((WEIGHTS, WEIGHTS[:3]), BATCH, MESH, 2)
-    with pytest.raises(ValueError, match=r"'stage'.*\('data',\)"):
-        use(WEIGHTS, BATCH, AbstractMesh((2,), ("data",)), 2)
-    with pytest.raises(ValueError, match=r"got the axes \('stage', 'model'\)"):
-        use(WEIGHTS, BATCH, AbstractMesh((2, 2), ("stage", "model")), 2)
-
-
-def test_one_stage_is_no_detour():
-    mesh = jax.make_mesh((1,), ("stage",), axis_types=(jax.sharding.AxisType.Auto,))
-    twice = jax.jit(lambda batch: pipeline(lambda weights, part: part * weights[0], WEIGHTS + 1, batch, mesh, 4))
-    assert (twice(BATCH) == 2 * BATCH).all()
+    for arguments, named in (
+        ((WEIGHTS, BATCH, MESH, 3), "8.*3.*2"),
+        ((WEIGHTS[:4], BATCH, MESH, 2), "3 stages.*4"),
+        (((WEIGHTS, WEIGHTS[:3]), BATCH, MESH, 2), "3 and 6"),
+        ((WEIGHTS, BATCH, AbstractMesh((2,), ("data",)), 2), r"'stage'.*\('data',\)"),
+        ((WEIGHTS, BATCH, AbstractMesh((2, 2), ("stage", "model")), 2), r"\('stage', 'model'\)"),
+    ):
+        with pytest.raises(ValueError, match=named):
+            use(*arguments)

@@ -92,11 +92,11 @@ def test_one_process_agrees_with_itself():
 @pytest.mark.parametrize(
     ("fields", "complaint"),
     [
-        ({"process_id": 1}, "process_id need multihost=true; choose parallel=multihost"),
-        ({"multihost": True, "coordinator_address": "node1"}, "must be host:port, such as node1:1234, got 'node1'"),
-        ({"multihost": True, "num_processes": 2, "process_id": 2}, "process_id must be 0 .. num_processes - 1, got 2"),
-        ({"multihost": True, "num_processes": 2, "num_devices": 3}, "must be a multiple of num_processes"),
-        ({"multihost": True, "connect_seconds": 0}, "connect_seconds must be at least 1, got 0"),
+        ({"process_id": 1}, "process_id.*multihost"),
+        ({"multihost": True, "coordinator_address": "node1"}, "'node1'"),
+        ({"multihost": True, "num_processes": 2, "process_id": 2}, "process_id.*2"),
+        ({"multihost": True, "num_processes": 2, "num_devices": 3}, "num_processes"),
+        ({"multihost": True, "connect_seconds": 0}, "connect_seconds.*0"),
     ],
 )
 def test_a_place_that_does_not_fit_is_refused(fields, complaint):

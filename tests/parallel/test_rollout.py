@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from fingerprint import fingerprint
-from jax.sharding import AxisType
 from small_world import KEY, filling, make_world
 
 from jaxarc.constants import SUBMIT
@@ -89,14 +88,6 @@ def test_equal_shapes_compile_once():
     assert len(traces) == once
 
 
-def test_arrays_of_a_policy_are_arguments():
-    env, params = make_world()
-    compiled = compile_rollout(env, params, filling(), B, S)
-    for color in (3, 4):
-        states = compiled(params, filling(color=color, submit_chance=-1.0), KEY).states
-        assert int(states.env_state.working_grid.max()) == color
-
-
 def test_compiled_rollout_gives_what_rollout_gives():
     env, params = make_world()
     compiled = compile_rollout(env, params, filling(), B, S)
@@ -139,22 +130,6 @@ def test_states_of_another_batch_or_environment_are_refused():
         rollout(env.env, params, filling(), KEY, B, S, states=states)
 
 
-def test_meshes_with_explicit_and_further_axes_work_too():
-    env, params = make_world()
-    mesh = jax.make_mesh((1, 1), ("data", "model"), axis_types=(AxisType.Explicit,) * 2)
-    assert fingerprint(rollout(env, params, filling(), KEY, B, S, mesh)) == fingerprint(
-        rollout(env, params, filling(), KEY, B, S)
-    )
-
-
-def test_random_policy_draws_from_its_space():
-    env, params = make_world()
-    space = env.action_space(params)
-    action = RandomPolicy(space)(jax.random.key(3), None)
-    chex.assert_trees_all_equal(action, space.sample(jax.random.key(3)))
-    assert bool(space.contains(action))
-
-
 def test_chunks_that_are_played_one_after_the_other_change_nothing(monkeypatch):
     env, params = make_world()
     whole = rollout(env, params, filling(), KEY, B, S, record=True, count_tasks=True)
@@ -173,10 +148,6 @@ def test_chunks_that_are_played_one_after_the_other_change_nothing(monkeypatch):
 )
 def test_a_batch_is_played_in_chunks_that_fit_into_the_cache(num_envs, executor, size):
     assert program.chunk_size(num_envs, executor) == size
-
-
-def test_a_batch_that_has_no_such_part_is_played_at_once():
-    assert program.chunk_size(2 * 1049, "compact") == 2 * 1049  # 1049 is a prime number
 
 
 @pytest.mark.usefixtures("nans_allowed")

@@ -79,13 +79,6 @@ def test_a_folder_of_another_user_is_refused(tmp_path, monkeypatch):
         enable_compilation_cache(tmp_path)
 
 
-def test_a_file_is_no_folder(tmp_path):
-    file = tmp_path / "file"
-    file.touch()
-    with pytest.raises(FileExistsError):
-        enable_compilation_cache(file)
-
-
 def test_half_a_program_of_a_killed_process_is_removed_and_others_are_written(tmp_path):
     folder = tmp_path / "cache"
     _, _, misses = run(folder)

@@ -1,9 +1,7 @@
 """Timing: every call is waited for, and the statistics are those of the runs."""
 
-import inspect
 import time
 
-import jax
 import numpy as np
 import pytest
 
@@ -34,11 +32,6 @@ def test_the_statistics_are_those_of_the_runs(monkeypatch):
     assert stats == {"mean": 3.0, "std": pytest.approx(np.std([1, 2, 6])), "min": 1.0, "max": 6.0, "median": 2.0}
 
 
-def test_defaults_are_three_and_ten():
-    parameters = inspect.signature(profile_fn).parameters
-    assert (parameters["n_warmup"].default, parameters["n_runs"].default) == (3, 10)
-
-
 def test_a_second_argument_is_refused():
     with pytest.raises(TypeError, match=r"n_warmup.*float.*\(x, y\)"):
         profile_fn(lambda x, y: x + y, 1.0, 2.0)
@@ -51,16 +44,3 @@ def test_benchmark_ops_prints_the_ratio_of_the_statistics_it_returns(capsys):
     assert float(printed["Speedup"].split()[0]) == pytest.approx(speedup, abs=0.06)
     assert speedup == naive["mean"] / jitted["mean"]
     assert min(naive["min"], jitted["min"]) > 1e-6  # a million squares take longer than a microsecond
-
-
-def test_benchmark_ops_compares_the_same_sum(monkeypatch):
-    results = []
-
-    def run_once(fn, x):
-        results.append(fn(x))
-        assert x.shape == (1000, 1000)
-        return dict.fromkeys(["mean", "std", "min", "max", "median"], 2.0)
-
-    monkeypatch.setattr(timing, "profile_fn", run_once)
-    assert benchmark_ops().speedup == 1
-    np.testing.assert_allclose(*jax.device_get(results), rtol=1e-5)

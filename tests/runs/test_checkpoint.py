@@ -1,4 +1,3 @@
-import json
 import os
 import subprocess
 import sys
@@ -62,10 +61,6 @@ def test_a_part_of_a_tree_comes_back_alone(saved):
     assert same(load_checkpoint(saved, tree(5.0)["policy"], within="policy"), tree()["policy"])
 
 
-def test_nothing_but_the_checkpoint_is_left_behind(saved):
-    assert [path.name for path in saved.parent.iterdir()] == ["7"]
-
-
 def test_a_save_opens_few_files_and_starts_no_thread(tmp_path):
     """A run saves for weeks, maybe on a crowded machine with low limits."""
     command = [sys.executable, "-c", FEW_FILES, str(tmp_path / "1")]
@@ -104,15 +99,15 @@ def test_a_checkpoint_of_another_format_is_refused(saved, monkeypatch):
 @pytest.mark.parametrize(
     ("like", "complaint"),
     [
-        ({**tree(), "key": jnp.zeros((3,), jnp.uint32)}, r"1 arrays differ, first key: saved uint32\[2\], wanted .*3"),
+        ({**tree(), "key": jnp.zeros((3,), jnp.uint32)}, r"key: saved uint32\[2\], wanted .*3"),
         ({**tree(), "key": jnp.zeros((2,), jnp.int32)}, r"wanted int32\[2\]"),
-        ({name: array for name, array in tree().items() if name != "key"}, "wanted nothing"),
-        ({**tree(), "more": jnp.int32(1)}, "first more: saved nothing"),
+        ({name: array for name, array in tree().items() if name != "key"}, "key: .*wanted nothing"),
+        ({**tree(), "more": jnp.int32(1)}, "more: saved nothing"),
     ],
     ids=["other shape", "other dtype", "fewer arrays", "more arrays"],
 )
 def test_a_checkpoint_of_another_configuration_is_refused(saved, like, complaint):
-    with pytest.raises(CheckpointError, match=f"belongs to another configuration: {complaint}|{complaint}"):
+    with pytest.raises(CheckpointError, match=complaint):
         load_checkpoint(saved, like)
 
 
@@ -127,8 +122,3 @@ def test_a_checkpoint_that_is_half_written_has_no_name_yet(tmp_path, monkeypatch
     monkeypatch.undo()
     save_checkpoint(tmp_path / "7", tree(), RECORD)
     assert [path.name for path in tmp_path.iterdir()] == ["7"]
-
-
-def test_a_record_says_what_a_person_can_read(saved):
-    record = json.loads((saved / "record.json").read_text())["record"]
-    assert (record["update"], record["score"]) == (7, 0.25)

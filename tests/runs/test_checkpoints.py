@@ -33,13 +33,6 @@ def test_the_newest_and_the_best_stay_and_of_equal_ones_the_later(checkpoints):
     assert checkpoints.best().update == 8
 
 
-def test_no_best_ones_stay_where_none_are_wished(checkpoints):
-    for update in (2, 10):
-        save(checkpoints, update, 1 / update)
-    checkpoints.keep(last=1, best=0)
-    assert checkpoints.updates() == [10]
-
-
 def test_where_nothing_was_measured_the_best_is_the_newest(checkpoints):
     for update in (2, 10):
         save(checkpoints, update)
@@ -63,12 +56,6 @@ def test_when_all_are_damaged_none_is_used(checkpoints):
         checkpoints.newest()
 
 
-def test_there_is_no_newest_of_none(checkpoints):
-    assert checkpoints.updates() == []
-    assert checkpoints.newest() is None
-    assert checkpoints.best() is None
-
-
 def test_what_is_to_be_learned_again_goes_with_what_a_killed_process_left(checkpoints):
     for update in (2, 4, 6):
         save(checkpoints, update)
@@ -78,9 +65,3 @@ def test_what_is_to_be_learned_again_goes_with_what_a_killed_process_left(checkp
     assert checkpoints.updates() == [2, 4, 6]
     checkpoints.remove_after(4)
     assert sorted(path.name for path in checkpoints.path.iterdir()) == [".DS_Store", "2", "4"]
-
-
-def test_one_that_is_there_is_not_written_again(checkpoints):
-    save(checkpoints, 2, 0.5)
-    save(checkpoints, 2, 0.75)
-    assert checkpoints.newest().score == 0.5

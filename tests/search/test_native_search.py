@@ -8,15 +8,11 @@ import numpy as np
 import pytest
 
 from jaxarc.config import SearchConfig
-from jaxarc.datasets import TaskSet
-from jaxarc.experts.search_painter import SearchPainter
 from jaxarc.native.library import FLAGS, SEARCH_SOURCES, NativeLibraryWarning, find_compiler, load_library
 from jaxarc.search import Question, kernels, search_all, solve
 from jaxarc.search.graph import Limits, StateGraph
 from jaxarc.search.native import NativeGraph
 from jaxarc.search.words import vocabulary
-from jaxarc.tasks.raw_task import RawTask
-from jaxarc.traces.hierarchical_trace_cache import record_traces
 
 FRAME = 12
 WORDS = vocabulary(range(10), range(10), [(2, 3)], [(9, 10)])
@@ -174,17 +170,6 @@ def test_a_budget_of_minutes_and_processes_begin_after_the_build(slow_compiler):
     assert slow_compiler.read_text() == f"{os.getpid()}\n" * 2
 
 
-def test_the_time_limit_of_a_pair_begins_after_the_build(slow_compiler):
-    grids = [np.eye(2, 3, dtype=np.int8) * color for color in (1, 2, 3, 4)]
-    pairs = tuple((grid, grid[:, ::-1]) for grid in grids)
-    task = RawTask("turn", pairs[:3], pairs[3:])
-    recording = record_traces(
-        TaskSet("turns", (task,)), SearchPainter(max_cost=2), "bbox", time_limit_s=30.0, processes=2, strategy="workers"
-    )
-    assert not recording.failures
-    assert slow_compiler.read_text() == f"{os.getpid()}\n"
-
-
 def test_processes_do_not_try_again_what_failed(slow_compiler, monkeypatch, capfd):
     compiler = slow_compiler.with_name("c++")
     compiler.write_text(f"#!/bin/sh\necho $PPID >> {slow_compiler}\nexit 1\n")
@@ -197,12 +182,7 @@ def test_processes_do_not_try_again_what_failed(slow_compiler, monkeypatch, capf
 
 def test_sources_compile_without_a_warning():
     strict = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-    command = [
-        *find_compiler(),
-        *(flag for flag in FLAGS if flag != "-w"),
-        *strict,
-        str(SEARCH_SOURCES / "search.cc"),
-    ]
+    command = [*find_compiler(), *(flag for flag in FLAGS if flag != "-w"), *strict, str(SEARCH_SOURCES / "search.cc")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

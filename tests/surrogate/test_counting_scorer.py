@@ -74,11 +74,6 @@ def test_bits_count_the_cells_that_numpy_counts(shape):
         assert equal[place] == (cells == other[top : bottom + 1, left : right + 1]).sum()
 
 
-def test_a_row_that_fits_no_word_is_refused():
-    with pytest.raises(ValueError, match="32 bits, got 33 columns"):
-        bits.pack_colors(jnp.zeros((2, 33), jnp.int8))
-
-
 def test_called_as_other_scorers_it_says_the_same_as_of_boxes():
     model, (grids, operation, boxes) = draw_model(), draw_situation()
     actions = BboxAction(operation, *boxes)

@@ -43,10 +43,6 @@ def test_items_come_in_order_and_end(buffer_size):
         next(items)
 
 
-def test_nothing_gives_nothing():
-    assert list(DataPrefetcher([])) == []
-
-
 def test_items_are_on_the_device_before_they_are_asked_for():
     seen = []
 
@@ -100,11 +96,6 @@ def test_an_error_is_raised_to_the_consumer_after_the_items_before_it():
     assert "load" in [entry.name for entry in caught.traceback]
     with pytest.raises(StopIteration):
         next(items)
-
-
-def test_what_cannot_be_iterated_is_an_error_of_the_consumer():
-    with pytest.raises(TypeError, match="not iterable"):
-        next(DataPrefetcher(7))  # pyright: ignore[reportArgumentType]
 
 
 def test_no_more_is_loaded_than_fits():
@@ -172,20 +163,6 @@ def test_closing_wakes_a_consumer_that_waits_in_another_thread():
     assert taken == [[]]
     may_go_on.set()
     closer.join()
-
-
-def test_the_end_reaches_every_consumer():
-    items, taken = DataPrefetcher(range(20)), []
-    consumers = [threading.Thread(target=lambda: taken.extend(items), daemon=True) for _ in range(3)]
-    for consumer in consumers:
-        consumer.start()
-    wait_until(lambda: not any(consumer.is_alive() for consumer in consumers))
-    assert sorted(map(int, taken)) == list(range(20))
-
-
-def test_an_error_in_the_block_closes_too():
-    with pytest.raises(TornFileError), DataPrefetcher(itertools.count()):
-        raise TornFileError
 
 
 def test_loading_goes_on_while_the_last_item_is_worked_on():

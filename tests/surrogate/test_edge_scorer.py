@@ -11,14 +11,12 @@ from jaxarc.surrogate import (
     SurrogateNetworkConfig,
     SurrogateTrainingConfig,
     create_jax_surrogate_train_step,
-    describe_samples,
     draw_graphs,
     edge_loss,
     edge_probabilities,
     init_optimizer,
     make_surrogate_optimizer,
 )
-from jaxarc.surrogate.encoders import higher_moments, partial_correlations
 
 pytestmark = pytest.mark.usefixtures("standard_promotion")
 
@@ -58,29 +56,6 @@ def test_more_variables_than_the_model_is_for_are_refused(model):
     samples = np.random.default_rng(0).normal(size=(5, 51))
     with pytest.raises(ValueError, match="at most 50 variables, got 51"):
         edge_probabilities(model, samples)
-
-
-def test_partial_correlations_are_those_of_the_inverse():
-    matrix = np.array([[4.0, 2.0], [2.0, 4.0]], np.float32)
-    np.testing.assert_allclose(partial_correlations(jnp.asarray(matrix)), [[1, 0.5], [0.5, 1]])
-
-
-def test_moments_of_curves_show_a_parabola_and_which_way_an_intervention_works():
-    generator = np.random.default_rng(0)
-    x = generator.normal(size=4000)
-    is_set = np.zeros((4000, 2), bool)
-    is_set[:1000, 0] = is_set[1000:2000, 1] = True
-    y = np.where(is_set[:, 1], generator.normal(size=4000), x**2 + 0.1 * generator.normal(size=4000))
-    features = higher_moments(jnp.asarray(describe_samples(np.stack([x, y], axis=1), is_set)))
-    assert all(feature.shape[:2] == (2, 2) for feature in features)
-    correlation, _, caused, transposed = (np.asarray(each) for each in features[:4])
-    by_curve = correlation[0, 1].reshape(3, 3)  # curves of x, then of y: themselves, squares, signed squares
-    assert abs(by_curve[0, 0]) < 0.1
-    assert by_curve[1, 0] > 0.5
-    # Entry [i, j] sums over samples in which j is set: x causes y^1 by x^2, and y causes nothing.
-    assert caused[1, 0].reshape(3, 3)[0, 1] > 20
-    assert np.abs(caused[0, 1]).max() < 5
-    np.testing.assert_array_equal(transposed[0, 1], caused[1, 0])
 
 
 def test_the_loss_is_the_cross_entropy_of_pairs_and_ignores_the_diagonal():

@@ -62,34 +62,7 @@ def test_either_of_two_equal_favorites_is_right_and_padding_is_never_chosen():
     assert found.top1_agreement == 1
 
 
-def test_first_choices_are_counted_by_group_where_all_best_candidates_are_of_one():
-    logits = np.array([[0.0, 9.0, 1.0, 2.0], [0.0, 2.0, 1.0, 99.0], [5.0, 4.0, 99.0, 99.0]])
-    of_one, of_two = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [2, 0, 0, 0]]), np.array([[0, 1, 2, 2]] * 3)
-    found = agreement(logits, PROBS, IS_REAL, groups=of_one, group_names=("fill", "flood", "turn"))
-    assert found.top1_by_group == {"flood": (2, 0.5), "turn": (1, 1.0)}
-    found = agreement(logits, PROBS, IS_REAL, groups=of_two, group_names=("fill", "flood", "turn"))
-    assert found.top1_by_group == {"fill": (1, 1.0), "turn": (1, 0.0)}
-
-
-def test_the_first_five_are_asked_for_where_the_first_is_wrong():
-    probs = np.eye(8)[[5, 0]]
-    logits = -np.arange(8.0) * np.ones((2, 1))
-    found = agreement(logits, probs, np.ones((2, 8), bool))
-    assert (found.top1_agreement, found.top5_agreement) == (0.5, 0.5)
-
-
 def test_regret_is_what_the_first_choice_is_worth_less_than_the_best_real_candidate():
     scores = np.array([[0.2, 0.9, 0.4, 0.0], [0.5, 0.5, 0.5, 9.0], [0.0, 0.3, 9.0, 9.0]])
     logits = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
     assert agreement(logits, PROBS, IS_REAL, scores).regret == pytest.approx((0.7 + 0 + 0.3) / 3)
-
-
-def test_who_is_too_sure_of_the_first_choice_is_not_calibrated():
-    """It gives 0.95 to what the expert gives 0.5, and 0.05 to the other half: drawn by it, 0.95 of 0.45 and so on."""
-    probs, logits = np.full((10, 2), 0.5), np.log([[0.95, 0.05]] * 10)
-    found = agreement(logits, probs, np.ones((10, 2), bool))
-    assert found.calibration_error == pytest.approx(0.45)
-    assert [(each.size, round(each.predicted, 9), each.expected) for each in found.calibration] == [
-        (10, 0.05, 0.5),
-        (10, 0.95, 0.5),
-    ]

@@ -3,7 +3,6 @@
 import equinox as eqx
 import jax
 import numpy as np
-import pytest
 from exact_scorer import EXACT, exact_scorer
 
 import jaxarc
@@ -49,10 +48,3 @@ def test_it_takes_a_candidate_that_the_expert_would_draw_with_the_same_key():
     actions, is_distinct = draw(jax.random.split(key)[0], seen)
     is_it = jax.tree.map(lambda taken, drawn: np.asarray(taken) == np.asarray(drawn), action, actions)
     assert (np.all(jax.tree.leaves(is_it), axis=0) & np.asarray(is_distinct)).any()
-
-
-def test_other_formats_and_too_few_candidates_are_refused():
-    with pytest.raises(ValueError, match="set it to 'bbox'"):
-        SurrogateAgent(exact_scorer(), make_world(selection_format="point")[1].config)
-    with pytest.raises(ValueError, match="at least 20 with these operations"):
-        SurrogateAgent(exact_scorer(), make_world()[1].config, 19)

@@ -44,12 +44,7 @@ def test_the_diagonal_is_left_out_and_kinds_are_distinguished():
     accuracy = graph_accuracy(probs, adjacency, num_observational=3)
     assert accuracy.by_samples["observational"][:4] == (3, 1.0, 0.0, 1.0)
     assert accuracy.by_samples["interventional"][:4] == (1, 0.0, 6.0, 0.0)
-    assert accuracy.numbers() == {
-        "auroc": 0.75,
-        "expected_shd": 1.5,
-        "edge_accuracy": 0.75,
-        "calibration_error": 0.25,
-    }
+    assert accuracy.numbers() == {"auroc": 0.75, "expected_shd": 1.5, "edge_accuracy": 0.75, "calibration_error": 0.25}
     assert list(graph_accuracy(probs, adjacency, num_observational=4).by_samples) == ["observational"]
 
 

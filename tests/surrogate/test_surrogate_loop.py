@@ -1,9 +1,6 @@
 """A short run of a surrogate: what it reports, writes and keeps when it is stopped, and how it goes on."""
 
 import dataclasses
-import hashlib
-import itertools
-import json
 import threading
 
 import equinox as eqx
@@ -13,13 +10,7 @@ import numpy as np
 import pytest
 
 from jaxarc.config import CheckpointConfig, SurrogateConfig, SurrogateTrainingConfig
-from jaxarc.runs import (
-    IncompatibleRunError,
-    RunFolder,
-    RunFolderError,
-    TrainingDivergedError,
-)
-from jaxarc.runs.checkpoint import CheckpointError
+from jaxarc.runs import IncompatibleRunError, RunFolder, RunFolderError, TrainingDivergedError
 from jaxarc.runs.metrics import read_reports
 from jaxarc.surrogate import CandidateSet, TrainingBatchJAX
 from jaxarc.surrogate.agreement import agreement
@@ -150,19 +141,6 @@ def test_a_finished_run_has_nothing_to_go_on_with(whole, folder):
     assert folder.metrics.read_bytes() == lines
 
 
-def test_an_interrupt_between_steps_keeps_what_was_learned(whole, folder):
-    calls = itertools.count()
-
-    def interrupt():
-        if next(calls) == 8:
-            raise KeyboardInterrupt
-        return False
-
-    stopped = run(folder=folder, should_stop=interrupt)
-    assert stopped.interrupted
-    assert same(run(folder=folder, resume=True).state, whole.state)
-
-
 def test_an_interrupt_amid_a_report_leaves_the_checkpoint_before_it(whole, folder):
     problem, asked = Problem(), []
 
@@ -209,24 +187,6 @@ def test_the_newest_and_the_best_checkpoints_stay(folder, whole):
 def test_a_saved_model_comes_back_without_the_rest(whole, folder):
     run(folder=folder)
     assert same(load_model(folder, Problem(), "last"), whole.state.model)
-
-
-def test_a_model_that_another_version_wrote_are_refused(folder):
-    run(folder=folder, should_stop=after(4))
-    file = folder.checkpoints.at(4) / "record.json"
-    content = json.loads(file.read_bytes()) | {"format": 4}
-    del content["sha256"]
-    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-    file.write_text(json.dumps({"sha256": digest, **content}))
-    with pytest.raises(CheckpointError, match="checkpoint format 4"):
-        load_model(folder, Problem(), "last")
-
-
-def test_a_time_limit_ends_the_run_early():
-    experiment = EXPERIMENT.replace(surrogate=EXPERIMENT.surrogate.replace(max_seconds=0.0))
-    outcome = run(experiment)
-    assert [report.update for report in outcome.reports] == [0]
-    assert not outcome.interrupted
 
 
 def test_other_choices_and_used_folders_are_refused(folder):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, rel_entr
 
-from jaxarc.surrogate.losses import kl_divergence_loss_jax, weighted_mean
+from jaxarc.surrogate.losses import kl_divergence_loss_jax
 
 GENERATOR = np.random.default_rng(0)
 LOGITS = GENERATOR.normal(size=(4, 5)).astype(np.float32)
@@ -21,11 +21,6 @@ def test_the_loss_is_the_divergence():
     assert loss == pytest.approx(exact(LOGITS, TARGET).mean(), rel=1e-5)
 
 
-def test_log_probabilities_do_as_well_as_logits():
-    loss, _ = loss_and_gradient(jax.nn.log_softmax(LOGITS), TARGET)
-    np.testing.assert_allclose(loss, loss_and_gradient(LOGITS, TARGET)[0], rtol=1e-6)
-
-
 def test_the_loss_of_the_right_answer_is_0():
     loss, gradient = loss_and_gradient(jnp.log(TARGET), TARGET)
     assert abs(loss) < 1e-6
@@ -37,11 +32,6 @@ def test_the_loss_of_the_right_answer_is_0():
 def test_gradients_are_finite_where_the_target_is_0(target, scale):
     loss, gradient = loss_and_gradient(np.float32(LOGITS * scale), target)
     assert np.isfinite(loss)
-    assert np.isfinite(gradient).all()
-
-
-def test_gradients_of_the_target_are_finite_too():
-    gradient = jax.grad(kl_divergence_loss_jax, argnums=1)(LOGITS, np.eye(5, dtype=np.float32)[:4])
     assert np.isfinite(gradient).all()
 
 
@@ -73,7 +63,3 @@ def test_weights_make_a_weighted_mean():
 def test_one_example_at_a_time_gives_the_same():
     each = [loss_and_gradient(logits, target)[0] for logits, target in zip(LOGITS, TARGET, strict=True)]
     np.testing.assert_allclose(jax.vmap(kl_divergence_loss_jax)(LOGITS, TARGET), each, rtol=1e-6)
-
-
-def test_the_mean_of_nothing_is_0():
-    assert weighted_mean(jnp.ones(3, jnp.float32), jnp.zeros(3, jnp.float32)) == 0

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from process_group import run_python
 
-from jaxarc.config import ConfigValidationError, SurrogateMeshConfig
 from jaxarc.surrogate.mesh import MeshPlacement
 
 SCRIPT = """
@@ -59,26 +58,7 @@ def test_a_run_over_stages_goes_on_over_matrices_and_learns_what_one_device_does
     assert found["devices"] == [1]
 
 
-def test_batches_and_meshes_that_do_not_fit_are_refused():
-    with pytest.raises(ConfigValidationError, match=r"model_devices.*2.*3"):
-        SurrogateMeshConfig(model_devices=2, stages=3)
-    with pytest.raises(ConfigValidationError, match="stages must be at least 1, got 0"):
-        SurrogateMeshConfig(stages=0)
-    with pytest.raises(ValueError, match=r"data=1000 x model=1 takes 1000 devices"):
-        MeshPlacement.from_config(SurrogateMeshConfig(data_devices=1000))
-
-
 def test_a_batch_that_cannot_be_split_evenly_is_refused():
     placement = MeshPlacement(jax.sharding.AbstractMesh((2, 3), ("data", "stage")), accumulation_steps=2, num_parts=4)
     with pytest.raises(ValueError, match=r"a batch of 24 examples .*over 2 device.* a multiple of 16"):
         placement.place_batch(np.ones(24))
-
-
-def test_one_device_leaves_all_as_it_is():
-    placement = MeshPlacement.from_config(SurrogateMeshConfig())
-    batch = np.ones(3)
-    assert placement.place_batch(batch) is batch
-    assert placement.place_weights(batch) is batch
-    assert placement.split_layers(batch) is batch
-    assert placement.batch_sharding is None
-    assert placement.gather(batch) is batch

@@ -4,19 +4,11 @@ import json
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
-import optax
 import pytest
 from linear_scorer import make_batch
 from process_group import run_python
 
-from jaxarc.surrogate import (
-    CandidateScorer,
-    MeshPlacement,
-    SurrogateNetworkConfig,
-    in_one_piece,
-    over_stages,
-)
+from jaxarc.surrogate import CandidateScorer, MeshPlacement, SurrogateNetworkConfig, in_one_piece, over_stages
 
 SCRIPT = """
 import json
@@ -113,9 +105,6 @@ def test_devices_that_split_examples_alone_only_add_up(meshes):
     assert "all-gather" in used("data model (4, 2)")
 
 
-SGD = optax.sgd(0.5)
-
-
 def mesh_of(*axes):
     return jax.make_mesh((1,) * len(axes), axes, axis_types=(jax.sharding.AxisType.Auto,) * len(axes))
 
@@ -143,14 +132,3 @@ def test_layers_that_stages_cannot_share_are_named(scorer):
     assert eqx.tree_equal(in_one_piece(pipelined), scorer)
     with pytest.raises(ValueError, match=r"CandidateScorer has no trunk, or one that is split"):
         over_stages(pipelined, mesh_of("stage"), 1)
-
-
-def test_a_trunk_over_stages_takes_an_example_or_a_batch_but_one_set_of_weights(scorer):
-    trunk, alone = over_stages(scorer, mesh_of("stage"), 2).trunk, scorer.trunk
-    cells = jax.random.normal(jax.random.key(1), (4, 3, 3, 4), jnp.float32)
-    batch = jax.jit(jax.vmap(trunk))(cells)
-    assert jnp.allclose(batch, jax.jit(jax.vmap(alone))(cells), atol=1e-6)
-    assert jnp.allclose(batch[0], jax.jit(lambda cells: trunk(cells))(cells[0]), atol=1e-6)
-    weights = jax.tree.map(lambda x: x[None], trunk)
-    with pytest.raises(ValueError, match="takes one set of weights for a batch"):
-        jax.vmap(lambda trunk: trunk(cells[0]))(weights)

@@ -258,12 +258,6 @@ def test_what_goes_in_is_donated(compiled_step):
     assert not any(leaf.is_deleted() for leaf in jax.tree.leaves(after))
 
 
-def test_the_plain_step_leaves_what_goes_in():
-    made, state = start()
-    make(create_surrogate_train_step)(made, state, make_batch())
-    assert not made.weight.is_deleted()
-
-
 @pytest.mark.parametrize("path", [*FACTORIES, "adaptive"])
 def test_seeds_learn_side_by_side(path, compiled_step):
     step = adaptive(LinearScorer) if path == "adaptive" else make(FACTORIES[path])
@@ -311,73 +305,6 @@ def test_a_config_that_asks_for_compilation_gets_its_error():
         step(made, state, make_batch())
 
 
-def test_without_compilation_nothing_is_traced():
-    asked = []
-
-    def loss_fn(logits, target):
-        asked.append(bool(logits.sum() > 0))  # a value, at every step
-        return kl_divergence_loss_jax(logits, target)
-
-    step = adaptive(LinearScorer, False, loss_fn)
-    assert step.compiled is False
-    run(step)
-    assert len(asked) == 4
-
-
-def test_another_shape_is_compiled_too():
-    traces = []
-
-    def loss_fn(logits, target):
-        traces.append(logits.shape)
-        return kl_divergence_loss_jax(logits, target)
-
-    step = adaptive(LinearScorer, loss_fn=loss_fn)
-    for count in (4, 6, 4, 6):
-        assert run(step, 2, make_batch(count=count))[2]["total_loss"] > 0
-    assert step.compiled
-    assert traces == [(len(SETS),)] * 2
-
-
-class TiedScorer(LinearScorer):
-    """Holds one array in two places, which compiles, and cannot be donated."""
-
-    def __init__(self, key):
-        super().__init__(key)
-        self.bias = self.weight = jnp.ones((3, 2), jnp.float32)
-
-    def __call__(self, data, candidates):
-        return (candidates.columns @ self.weight * self.bias[:1])[:, 0] + data.mean()
-
-
-@pytest.mark.usefixtures("nans_allowed")
-def test_what_fails_as_it_runs_is_no_reason_to_fall_back(caplog):
-    step = adaptive(TiedScorer)
-    for _ in range(2):
-        with pytest.raises(jax.errors.JaxRuntimeError, match=r"donate.*twice"):
-            run(step, model=TiedScorer)
-    assert step.compiled
-    assert not caplog.records
-
-
-def test_small_batches_are_not_compiled_when_that_is_asked_for():
-    small, large = make_batch(count=1), make_batch(count=2)
-    step = adaptive(BranchingScorer, compile_from=large.observational_data.size)
-    run(step, batch=small, model=BranchingScorer)
-    assert step.compiled
-    run(step, batch=large, model=BranchingScorer)
-    assert step.compiled is False
-
-
-def test_a_wrong_batch_is_no_reason_to_fall_back(caplog):
-    step, (made, state) = adaptive(LinearScorer), start()
-    unlabeled = TrainingBatchJAX(np.ones((1, 1, 3, 3)), [[1.0]], [1])
-    with pytest.raises(ValueError, match="names no parent_sets"):
-        step(made, state, unlabeled)
-    assert step.compiled
-    assert not caplog.records
-    assert run(step, 2)[2]["total_loss"] > 0
-
-
 @pytest.mark.parametrize("path", [*FACTORIES, "adaptive"])
 def test_a_batch_of_another_type_is_named(path):
     made, state = start()
@@ -411,8 +338,3 @@ def test_edges_are_learned_by_the_same_steps():
     assert found["plain"][0] == pytest.approx(found["compiled"][0], rel=1e-5)
     assert found["plain"][1] == pytest.approx(found["compiled"][1], rel=1e-5)
     assert set(found["plain"][1]) == {"total_loss", "gradient_norm"}
-
-
-def test_metrics_become_plain_values():
-    given = {"a": jnp.float32(0.5), "b": np.int64(3), "c": jnp.arange(2), "d": "text", "e": np.ones((1, 1)), "f": 7}
-    assert convert_metrics(given) == {"a": 0.5, "b": 3, "c": [0, 1], "d": "text", "e": 1.0, "f": 7}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxarc.surrogate.batch import TrainingBatchJAX, from_static, to_static
-from jaxarc.surrogate.candidates import CandidateSet, candidates_of
+from jaxarc.surrogate.candidates import candidates_of
 
 ORDERS = [["A", "B", "C"], ["C", "B", "A"]]
 SETS = [[frozenset(), frozenset({"B", "A"})], [frozenset({"B"}), frozenset({"C"}), frozenset()]]
@@ -79,10 +79,6 @@ def test_a_parent_set_is_the_region_of_its_variables_and_the_target():
     assert np.allclose(candidates.features[..., 0], [[0, 2 / 3, 0], [1 / 3, 1 / 3, 0]])
 
 
-def test_equal_labels_share_their_description():
-    assert candidates_of(make()).rows is candidates_of(make(expert_accuracies=[0, 0])).rows
-
-
 def test_a_description_asked_for_in_compiled_code_is_good_outside():
     batch = make(target_variables=["B", "B"], parent_sets=[[()], [()]], expert_probs=[[1.0], [1.0]])
     inside = jax.jit(lambda batch: candidates_of(batch).columns)(batch)
@@ -102,76 +98,31 @@ def test_a_batch_without_labels_has_no_parent_sets():
         candidates_of(plain)
 
 
-def test_batches_can_be_made_in_compiled_code():
-    made = jax.jit(lambda data: TrainingBatchJAX(data, PROBS, ACCURACIES))(DATA)
-    assert np.array_equal(made.observational_data, DATA)
-
-
-def test_candidates_are_a_pytree_of_four_arrays():
-    assert isinstance(candidates_of(make()), CandidateSet)
-    assert len(jax.tree.leaves(candidates_of(make()))) == 4
-
-
 nan_data = DATA.copy()
 nan_data[1, 2, 0, 1] = np.nan
-BAD = {
-    "sum": ({"expert_probs": [[0.5, 0.6, 0], [1, 0, 0]]}, ValueError, r"expert_probs\[0\] sums to 1\.1; .*sum to 1"),
-    "negative": ({"expert_probs": [[1.5, -0.5, 0], [1, 0, 0]]}, ValueError, r"expert_probs must be in \[0, 1\]"),
-    "nan data": ({"observational_data": nan_data}, ValueError, r"observational_data must be finite, got nan at \(1, 2"),
-    "nan probs": ({"expert_probs": PROBS * np.nan}, ValueError, r"expert_probs must be finite"),
-    "infinite accuracy": ({"expert_accuracies": [np.inf, 1]}, ValueError, r"expert_accuracies must be finite"),
-    "accuracy": ({"expert_accuracies": [2, 1]}, ValueError, r"expert_accuracies must be in \[0, 1\], got 2"),
-    "channels": ({"observational_data": DATA[..., :2]}, ValueError, r"observational_data must have the shape \(B, N,"),
-    "rank": ({"expert_probs": PROBS[0]}, ValueError, r"expert_probs must have the shape \(B, k\) with B = 2"),
-    "batch": ({"expert_probs": PROBS[:1]}, ValueError, r"expert_probs must have .* B = 2"),
-    "accuracies": ({"expert_accuracies": [1]}, ValueError, r"expert_accuracies must have the shape \(B,\) = \(2,\)"),
-    "no k": ({"expert_probs": np.zeros((2, 0))}, ValueError, r"expert_probs has no candidates, k = 0"),
-    "words": ({"expert_probs": "half"}, ValueError, r"expert_probs must be an array of numbers, got str"),
-    "too many candidates": (
-        {"expert_probs": [[1, 0], [0, 1]]},
-        ValueError,
-        r"parent_sets\[1\] holds 3 candidates, but expert_probs has k = 2",
-    ),
-    "weight on padding": (
-        {"expert_probs": [[0.5, 0.3, 0.2], [1, 0, 0]]},
-        ValueError,
-        r"expert_probs\[0\] gives weight to padding: parent_sets\[0\] holds 2",
-    ),
-    "d": (
-        {"variable_orders": [["A", "B"], ["C", "B", "A"]]},
-        ValueError,
-        r"variable_orders\[0\] names 2 variables, but observational_data has d = 3",
-    ),
-    "twice in order": (
-        {"variable_orders": [["A", "B", "B"], ORDERS[1]]},
-        ValueError,
-        r"variable_orders\[0\] names .* twice",
-    ),
-    "half of the labels": ({"target_variables": ()}, ValueError, r"target_variables names 0 examples of 2"),
-    "target": ({"target_variables": ["Z", "A"]}, ValueError, r"target_variables\[0\] is 'Z', which is none"),
-    "own parent": (
-        {"parent_sets": [[{"C"}], SETS[1]], "expert_probs": [[1, 0, 0], [1, 0, 0]]},
-        ValueError,
-        r"parent_sets\[0\]\[0\] holds 'C'; a parent is one of the other variables",
-    ),
-    "unhashable label": (
-        {"parent_sets": [[[{"name": "A"}]], SETS[1]]},
-        TypeError,
-        r"parent_sets\[0\]\[0\]: a label must be a string, got \{'name': 'A'\} of type dict",
-    ),
-    "list as target": ({"target_variables": [["C"], "A"]}, TypeError, r"target_variables\[0\]: a label must be a str"),
-    "bare string": ({"parent_sets": [["AB"], SETS[1]]}, TypeError, r"parent_sets\[0\]\[0\] must be a list or a set"),
-    "empty": ({"parent_sets": [[], SETS[1]]}, ValueError, r"parent_sets\[0\] is empty; an example needs at least one"),
-    "twice": (
-        {"parent_sets": [[{"A"}, ["A"]], SETS[1]]},
-        ValueError,
-        r"parent_sets\[0\] holds the candidate \('A',\) tw",
-    ),
+SURE = [[1, 0, 0], [1, 0, 0]]
+BAD = {  # what is changed, and the names and values in the message
+    "sum": ({"expert_probs": [[0.5, 0.6, 0], [1, 0, 0]]}, r"expert_probs\[0\].*1\.1"),
+    "negative": ({"expert_probs": [[1.5, -0.5, 0], [1, 0, 0]]}, r"expert_probs.*\[0, 1\]"),
+    "nan data": ({"observational_data": nan_data}, r"observational_data.*nan.*\(1, 2"),
+    "accuracy": ({"expert_accuracies": [2, 1]}, "expert_accuracies.*2"),
+    "channels": ({"observational_data": DATA[..., :2]}, "observational_data.*B, N,"),
+    "rank": ({"expert_probs": PROBS[0]}, r"expert_probs.*\(B, k\)"),
+    "accuracies": ({"expert_accuracies": [1]}, r"expert_accuracies.*\(2,\)"),
+    "words": ({"expert_probs": "half"}, "expert_probs.*str"),
+    "too many candidates": ({"expert_probs": [[1, 0], [0, 1]]}, r"parent_sets\[1\].*3.*expert_probs.*k = 2"),
+    "weight on padding": ({"expert_probs": [[0.5, 0.3, 0.2], [1, 0, 0]]}, r"expert_probs\[0\].*parent_sets\[0\].*2"),
+    "order": ({"variable_orders": [["A", "B"], ["C", "B", "A"]]}, r"variable_orders\[0\].*2.*d = 3"),
+    "half of the labels": ({"target_variables": ()}, "target_variables.*0.*2"),
+    "target": ({"target_variables": ["Z", "A"]}, r"target_variables\[0\].*'Z'"),
+    "own parent": ({"parent_sets": [[{"C"}], SETS[1]], "expert_probs": SURE}, r"parent_sets\[0\]\[0\].*'C'"),
+    "a dict as label": ({"parent_sets": [[[{"name": "A"}]], SETS[1]]}, r"parent_sets\[0\]\[0\].*dict"),
+    "bare string": ({"parent_sets": [["AB"], SETS[1]]}, r"parent_sets\[0\]\[0\]"),
+    "twice": ({"parent_sets": [[{"A"}, ["A"]], SETS[1]]}, r"parent_sets\[0\].*\('A',\)"),
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_refused_by_name(name):
-    changes, kind, message = BAD[name]
-    with pytest.raises(kind, match=message):
+@pytest.mark.parametrize(("changes", "named"), BAD.values(), ids=BAD)
+def test_bad_input_is_refused_by_name(changes, named):
+    with pytest.raises((TypeError, ValueError), match=named):
         make(**changes)

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as npst
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import load_tasks
 from jaxarc.envs import arc_reset
-from jaxarc.tasks import RawTask, TaskFormatError, create_mock_task, create_task, register_task, task_id_of
+from jaxarc.tasks import RawTask, TaskFormatError, create_mock_task, create_task, register_task
 from jaxarc.tasks.task import pad_task
 
 ONE = [[1, 2], [3, 4]]
@@ -51,13 +51,6 @@ def test_cropping_a_padded_task_gives_the_grids_back(train, test, extra):
             assert (canvas[~mask] == -1).all()
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64])
-def test_any_integer_dtype_gives_the_same_task(dtype):
-    task = create_task(one_pair(dtype), one_pair(dtype))
-    assert task.grid_shape == (2, 2)
-    assert task.input_grids_examples[0].tolist() == ONE
-
-
 def test_device_arrays_and_nested_lists_are_grids_too():
     task = create_task([(jnp.array(ONE, jnp.int32), ONE)], [(tuple(map(tuple, ONE)), ONE)])
     assert task.test_input_grids.tolist() == task.output_grids_examples.tolist() == [ONE]
@@ -66,15 +59,6 @@ def test_device_arrays_and_nested_lists_are_grids_too():
 def test_default_canvas_takes_the_largest_rows_and_the_largest_columns():
     tall, wide = np.zeros((7, 2), np.int8), np.zeros((3, 5), np.int8)
     assert create_task([(tall, tall)], [(tall, wide)]).grid_shape == (7, 5)
-
-
-def test_task_without_an_id_has_index_minus_one():
-    assert int(create_task(one_pair(), one_pair()).task_index) == -1
-
-
-def test_task_keeps_the_index_of_its_id():
-    index = register_task("create-test")
-    assert int(create_task(one_pair(), one_pair(), task_index=index).task_index) == index
 
 
 def test_too_small_a_canvas_names_task_pair_size_limit_and_fix():
@@ -93,25 +77,19 @@ def test_impossible_canvas_is_refused(shape):
 
 
 @pytest.mark.parametrize(
-    ("train", "test", "message"),
+    ("train", "test", "named"),
     [
-        ([], one_pair(), "'train' has no pairs"),
-        (one_pair(), [], "'test' has no pairs"),
-        ([(ONE, None)], one_pair(), r"train pair 0: a pair is \(input, output\), both grids"),
-        (one_pair(), [(ONE,)], r"test pair 0: a pair is \(input, output\)"),
-        ([([[1, 10]], ONE)], one_pair(), r"train pair 0 input, row 0, column 1: got 10 \(int\)"),
-        (one_pair(), [(np.array([[3, -1]]), ONE)], r"test pair 0 input, row 0, column 1: got -1 .* crop the padding"),
-        (one_pair(np.float32), one_pair(), r"train pair 0 input: .* got dtype float32"),
-        (one_pair(np.bool_), one_pair(), r"train pair 0 input: .* got dtype bool"),
-        ([(np.zeros((31, 2), np.int8), ONE)], one_pair(), r"the grid is 31x2, sides are 1\.\.30"),
-        ([(np.zeros((0, 2), np.int8), ONE)], one_pair(), r"got shape \(0, 2\)"),
-        ([(np.zeros((1, 2, 2), np.int8), ONE)], one_pair(), r"got shape \(1, 2, 2\)"),
-        ([([[1, 2], [3]], ONE)], one_pair(), r"row 1: the row has 1 cells and row 0 has 2"),
-        (one_pair() * 32, one_pair(), "'train' has 32 pairs, the limit is 31"),
+        ([], one_pair(), "'train'"),
+        ([(ONE, None)], one_pair(), "train pair 0"),
+        (one_pair(), [(np.array([[3, -1]]), ONE)], "test pair 0 input, row 0, column 1: got -1"),
+        (one_pair(np.float32), one_pair(), "train pair 0 input.*float32"),
+        ([(np.zeros((31, 2), np.int8), ONE)], one_pair(), "31x2"),
+        ([(np.zeros((1, 2, 2), np.int8), ONE)], one_pair(), r"\(1, 2, 2\)"),
+        (one_pair() * 32, one_pair(), "'train' has 32"),
     ],
 )
-def test_bad_pairs_are_refused(train, test, message):
-    with pytest.raises(TaskFormatError, match=message):
+def test_bad_pairs_are_refused(train, test, named):
+    with pytest.raises(TaskFormatError, match=named):
         create_task(train, test)
 
 
@@ -136,19 +114,6 @@ def test_mock_task_has_three_unsolved_demonstrations_and_one_unsolved_test(shape
         assert ((source == -1) == (target == -1)).all()
         assert (target == np.array([0, 2, 3, 1, -1])[source]).all()
         assert (source >= 0).any(axis=1).sum() <= 10
-
-
-def test_mock_task_has_several_colors_and_different_pairs():
-    task = create_mock_task(3, 3)
-    for grid in np.concatenate([task.input_grids_examples, task.test_input_grids]):
-        assert len(set(grid[grid >= 0].tolist())) >= 3
-    assert len({grid.tobytes() for grid in np.asarray(task.input_grids_examples)}) == 3
-
-
-def test_mock_task_is_deterministic_and_has_an_id():
-    first, second = create_mock_task(), create_mock_task()
-    assert all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True))
-    assert task_id_of(int(first.task_index)) == "jaxarc/mock"
 
 
 def test_tasks_padded_to_equal_slots_share_one_program_and_stack():

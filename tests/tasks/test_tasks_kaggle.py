@@ -8,7 +8,7 @@ import pytest
 import jaxarc
 from jaxarc.constants import SUBMIT
 from jaxarc.datasets.installed import install, read_installed
-from jaxarc.datasets.json_files import find_problems, read_json
+from jaxarc.datasets.json_files import read_json
 from jaxarc.datasets.task_set import digest_of
 from jaxarc.envs import BboxAction
 from jaxarc.evaluation import one_task_per_pair
@@ -72,12 +72,6 @@ def test_solutions_that_do_not_match_are_refused(write, solutions, message):
         read_json(write(solutions=solutions))
 
 
-def test_solution_that_contradicts_the_challenge_is_refused(write):
-    solved = {"one": {**CHALLENGES["one"], "test": [{"input": [[3]], "output": [[5]]}]}}
-    with pytest.raises(TaskFormatError, match="one: solution 0 contradicts the output"):
-        read_json(write(solved, {"one": [[[6]]]}))
-
-
 def test_solutions_alone_say_what_is_missing(write, tmp_path):
     challenges = write()
     solutions = tmp_path / "arc_training_solutions.json"
@@ -86,11 +80,6 @@ def test_solutions_alone_say_what_is_missing(write, tmp_path):
     challenges.unlink()
     with pytest.raises(TaskFormatError, match=r"put arc_training_challenges\.json beside it"):
         read_json(solutions)
-
-
-def test_every_task_without_a_matching_solution_is_listed(write):
-    file = write(solutions={"one": [], "two": [[[7]]]})
-    assert [problem.task_id for problem in find_problems(file)] == ["one", "two"]
 
 
 def test_a_hidden_set_has_no_answers_and_never_looks_solved(write):

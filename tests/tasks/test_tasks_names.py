@@ -30,25 +30,21 @@ def test_every_clause_becomes_a_keyword():
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "named"),
     [
-        ("frst 10", "unknown clause 'frst' in 'frst 10'; did you mean 'first'"),
-        ("", "unknown clause '' in ''; Known clauses: first, max_side"),
-        ("first", "'first' in 'first' takes a whole number of 1 or more, got ''"),
-        ("first ten", "whole number of 1 or more, got 'ten'"),
-        ("first 0", "whole number of 1 or more, got '0'"),
-        ("first 1e9", "whole number"),
-        ("max_side=31", r"whole number in 1\.\.30, got '31'"),
-        ("min_side=-1", "got '-1'"),
-        ("same_shape=maybe", "takes no value, got 'maybe'"),
-        ("concept=", "takes a name"),
-        ("ids=a++b", "task ids with a plus between them"),
-        ("file=", "takes the path of a YAML file"),
-        ("first 1,first 2", "the clause 'first' comes twice in 'first 1,first 2'"),
+        ("frst 10", "'frst'.*'first'"),
+        ("", "''"),
+        ("first", "'first'.*''"),
+        ("first 0", "'0'"),
+        ("max_side=31", "'31'"),
+        ("same_shape=maybe", "'maybe'"),
+        ("concept=", "concept"),
+        ("ids=a++b", r"a\+\+b"),
+        ("first 1,first 2", "'first'"),
     ],
 )
-def test_wrong_clause_names_what_it_takes(text, message):
-    with pytest.raises(SubsetError, match=message):
+def test_wrong_clause_is_refused_by_name(text, named):
+    with pytest.raises(SubsetError, match=named):
         parse_clauses(text)
 
 
@@ -72,25 +68,20 @@ def test_file_may_hold_clauses(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "named"),
     [
-        (b"a: [", "not YAML"),
-        (b"\xff\xfe\xff", "not YAML"),
-        (b"[" * 1_000, "not YAML"),
-        (b"!!python/object/apply:os.system {a: b}", "unknown clause 'a'"),  # a mapping: no tag makes an object
-        (b"", "a subset is a list of ids"),
-        (b"hello", "a subset is a list of ids"),
-        (b"[]", "task ids with a plus"),
-        (b"- [a]", "task ids with a plus"),
-        (b"max_side: [1]", r"whole number in 1\.\.30"),
-        (b"max_sid: 1", "did you mean 'max_side'"),
-        (b"file: other.yaml", "in a name and not in such a file"),
+        (b"[" * 1_000, "YAML"),
+        (b"!!python/object/apply:os.system {a: b}", "'a'"),  # a mapping: no tag makes an object
+        (b"", "ids"),
+        (b"- [a]", "ids"),
+        (b"max_sid: 1", "'max_side'"),
+        (b"file: other.yaml", "file"),
     ],
 )
-def test_wrong_file_is_refused_by_name(tmp_path, content, message):
+def test_wrong_file_is_refused_by_name(tmp_path, content, named):
     file = tmp_path / "subset.yaml"
     file.write_bytes(content)
-    with pytest.raises(SubsetError, match=message) as caught:
+    with pytest.raises(SubsetError, match=named) as caught:
         parse_clauses(f"file={file}")
     assert str(file) in str(caught.value)
 

@@ -3,8 +3,6 @@
 import threading
 import time
 
-import jax.numpy as jnp
-import numpy as np
 import pytest
 
 from jaxarc.tasks import UnknownTaskError, register_task, task_id_of, task_index_of
@@ -24,16 +22,6 @@ def test_indices_count_in_order_of_registration():
     first = register_task("registry-b")
     names = ("registry-b", "registry-a", "registry-b", "registry-c")
     assert [register_task(task_id) - first for task_id in names] == [0, 1, 0, 2]
-
-
-@pytest.mark.parametrize("kind", [np.int64, jnp.int32])
-def test_index_may_be_an_array_scalar(kind):
-    assert task_id_of(kind(register_task("registry-array"))) == "registry-array"
-
-
-def test_minus_one_is_a_task_without_an_id():
-    with pytest.raises(KeyError, match=r"-1.*register_task"):
-        task_id_of(-1)
 
 
 def test_unknown_id_is_refused_without_quotes_around_the_message():

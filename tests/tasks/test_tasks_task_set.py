@@ -9,8 +9,7 @@ import pytest
 
 from jaxarc.datasets import TaskSet
 from jaxarc.datasets.selectors import SubsetError, TooLargeWarning
-from jaxarc.tasks import RawTask, UnknownTaskError, buffer_of_task, create_task, task_id_of
-from jaxarc.types import JaxArcTask
+from jaxarc.tasks import RawTask, UnknownTaskError, buffer_of_task, task_id_of
 
 
 def square(task_id, side, train=2, test=1, color=1):
@@ -27,15 +26,6 @@ def square(task_id, side, train=2, test=1, color=1):
 @pytest.fixture
 def tasks():
     return TaskSet("squares", (square("two", 2), square("five", 5, train=3, test=2), square("three", 3, train=1)))
-
-
-def test_set_keeps_the_order_of_its_tasks(tasks):
-    assert len(tasks) == 3
-    assert tasks.task_ids == ("two", "five", "three")
-    assert tasks.get_available_task_ids() == ["two", "five", "three"]
-    assert [task.task_id for task in tasks] == ["two", "five", "three"]
-    assert "five" in tasks
-    assert "six" not in tasks
 
 
 def test_tasks_are_found_by_index_id_and_slice(tasks):
@@ -63,17 +53,6 @@ def test_a_sample_has_different_tasks_and_depends_on_the_key_alone(tasks):
             tasks.sample(0, count)
 
 
-def test_reprs_are_short(tasks):
-    assert repr(tasks) == "TaskSet('squares', 3 tasks, largest 5x5)"
-    assert repr(tasks[:1]) == "TaskSet('squares (1 of 3 tasks)', 1 task, largest 2x2)"
-    assert repr(tasks["five"]) == "RawTask('five', 3 train + 2 test, largest 5x5)"
-    assert repr(tasks.get_task_by_id("five")) == "JaxArcTask(3 train + 2 test, canvas 5x5)"
-    assert repr(tasks.buffer()) == "TaskBuffer(3 tasks, 10 pairs, canvas 5x5)"
-    inside = []
-    jax.jit(lambda task: inside.append(repr(task)))(tasks.get_task_by_id("five"))
-    assert inside == ["JaxArcTask(grids int8[3, 5, 5])"]
-
-
 def test_task_by_id_is_padded_to_the_canvas_of_the_set(tasks):
     task = tasks.get_task_by_id("two")
     assert task.grid_shape == tasks.max_grid_shape == (5, 5)
@@ -92,42 +71,10 @@ def test_chosen_canvas_serves_tasks_buffer_and_selections(tasks):
         tasks.on_canvas((6, 80))
 
 
-def test_unknown_id_names_the_nearest(tasks):
-    with pytest.raises(UnknownTaskError, match=r"'squares'.*'thre'.*3.*'three'"):
-        tasks.get_task_by_id("thre")
-    with pytest.raises(KeyError, match="ids look like 'two'"):
-        tasks.get_task_by_id("%%%%")
-
-
-def test_random_task_depends_on_the_key_only_and_reaches_every_task(tasks):
-    drawn = [task_id_of(int(tasks.get_random_task(jax.random.key(seed)).task_index)) for seed in range(20)]
-    assert set(drawn) == set(tasks.task_ids)
-    again = tasks.get_random_task(jax.random.key(3))
-    assert task_id_of(int(again.task_index)) == drawn[3]
-
-
 def test_select_by_size_keeps_tasks_whose_grids_all_fit(tasks):
     assert tasks.select(max_side=3).task_ids == ("two", "three")
     mixed = RawTask("mixed", (([[1]], [[1] * 4]),), (([[1]], [[1]]),))
     assert TaskSet("more", (*tasks.tasks, mixed)).select(max_side=3).task_ids == ("two", "three")
-
-
-def test_select_by_id_keeps_the_order_asked_for(tasks):
-    assert tasks.select(ids=["three", "two"]).task_ids == ("three", "two")
-    assert tasks.select(ids=["five", "two"], max_side=2).task_ids == ("two",)
-
-
-def test_selecting_nothing_is_an_error_that_says_what_would_be_left(tasks):
-    with pytest.raises(ValueError, match=r"select\(max_side=1\).*'squares'.*max_side=2"):
-        tasks.select(max_side=1)
-    with pytest.raises(ValueError, match="name at least one id"):
-        tasks.select(ids=[])
-    with pytest.raises(KeyError, match="did you mean 'five'"):
-        tasks.select(ids=["fife"])
-    with pytest.raises(ValueError, match="two tasks with the id 'two'"):
-        tasks.select(ids=["two", "two"])
-    with pytest.raises(ValueError, match="must be a list of task ids"):
-        tasks.select(ids="two")
 
 
 @pytest.fixture
@@ -168,11 +115,6 @@ def test_select_by_shape_size_concept_and_first(mixed):
 def test_condition_that_leaves_nothing_says_what_would(mixed, conditions, message):
     with pytest.raises(SubsetError, match=message):
         mixed.select(**conditions)
-
-
-def test_unknown_id_to_leave_out_is_an_error(mixed):
-    with pytest.raises(UnknownTaskError, match="did you mean 's2'"):
-        mixed.select(without=["s22"])
 
 
 def test_tasks_that_do_not_fit_are_refused_reported_or_skipped(mixed):
@@ -219,20 +161,3 @@ def test_buffer_of_one_task_equals_the_packed_one(tasks):
         for left, right in zip(jax.tree.leaves(single), jax.tree.leaves(packed), strict=True):
             np.testing.assert_array_equal(left, right)
             assert left.dtype == right.dtype
-
-
-def test_buffer_of_one_task_skips_unused_slots():
-    grids = np.arange(1, 5, dtype=np.int8).reshape(4, 1, 1)
-    empty = np.full((4, 1, 1), -1, np.int8)
-    train = np.where(np.arange(4).reshape(4, 1, 1) < 2, grids, empty)  # two demonstrations in four slots
-    test = np.array([[[7]], [[-1]]], np.int8)
-    task = JaxArcTask(train, train, 2, test, test, 1, -1)
-    buffer = buffer_of_task(task)
-    assert buffer.inputs[:3, 0].tolist() == [1, 2, 7]
-    assert (int(buffer.num_train[0]), int(buffer.num_test[0])) == (2, 1)
-
-
-def test_buffer_of_one_task_works_under_vmap():
-    stack = [create_task([([[c]], [[c]])], [([[c]], [[c]])]) for c in (1, 2)]
-    batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *stack)
-    assert jax.vmap(buffer_of_task)(batch).inputs.tolist() == [[[1], [1]], [[2], [2]]]

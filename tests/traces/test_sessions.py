@@ -105,13 +105,10 @@ def test_of_several_sessions_on_a_pair_the_shortest_is_kept(tmp_path):
     ("row", "reason"),
     [
         (("l6ab", "["), "Expecting value"),
-        (("l6ab", "[]"), "its action sequence is empty"),
-        (("l6ab", '[{"operation": "Submit"}]'), "no field 'grid'"),
-        (("l6ab", entries(("Submit", [[11]], {}))), "colors are 0..9, got 11..11"),
-        (("l6ab", entries(("Submit", [[1, 2], [3]], {}))), "shape"),
-        (("l6ab", entries(("Submit", [[10**30]], {}))), "too large"),
-        (("l6ab", entries(("Submit", INPUT, {}))), "its last grid answers none of the 1 tests"),
-        (("other", entries(*SOLVING)), "'people' has no task 'other'"),
+        (("l6ab", '[{"operation": "Submit"}]'), "'grid'"),
+        (("l6ab", entries(("Submit", [[11]], {}))), "11"),
+        (("l6ab", entries(("Submit", INPUT, {}))), "1 tests"),
+        (("other", entries(*SOLVING)), "'other'"),
     ],
 )
 def test_what_cannot_be_mapped_is_rejected_with_the_reason(tmp_path, row, reason):
@@ -125,10 +122,6 @@ def test_what_cannot_be_mapped_is_rejected_with_the_reason(tmp_path, row, reason
 def test_a_mini_arc_trace_that_does_not_start_is_rejected(tmp_path):
     (rejected,) = mini_arc(tmp_path, PAINTED).rejected
     assert "does not begin with the tool 'start'" in rejected.reason
-
-
-def test_a_title_names_a_task_too(tmp_path):
-    assert mini_arc(tmp_path, START, COPIED, MOVED, PAINTED, task_id="turn it").rejected == []
 
 
 @pytest.mark.parametrize("fields", [{}, {"color": "red"}, {"color": 3, "object": [{"x": None, "y": 1}]}], ids=str)

@@ -36,24 +36,6 @@ def test_a_trace_comes_back_as_it_was(cache):
         assert one.get(trace_of(2).unit_hash) is None
 
 
-def test_a_later_trace_takes_the_place_of_an_earlier_one(cache):
-    for length in (3, 1):
-        cache.put(trace_of(1, length))
-    assert list(cache.traces()) == [trace_of(1)]
-
-
-def test_traces_are_listed_by_hash(cache):
-    for number in (3, 1, 2):
-        cache.put(trace_of(number))
-    assert list(cache.traces()) == [trace_of(1), trace_of(2), trace_of(3)]
-    assert cache.num_bytes >= 3 * len(trace_of(1).to_json())
-
-
-def test_to_read_makes_no_file(cache):
-    assert (cache.get("0" * 64), list(cache.traces()), cache.num_bytes) == (None, [], 0)
-    assert not cache.path.parent.exists()
-
-
 DAMAGES = {
     "a digit": "UPDATE traces SET trace = replace(trace, '[2,', '[3,')",
     "the end": "UPDATE traces SET trace = substr(trace, 1, 40)",

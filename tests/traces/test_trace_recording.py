@@ -14,7 +14,6 @@ from trace_experts import (
     LoopingExpert,
     MeetingExpert,
     OddExpert,
-    ReadingExpert,
     tiny_pairs,
 )
 
@@ -68,11 +67,6 @@ def test_what_is_no_list_of_actions_is_a_failure(actions):
     assert failures(recording)["a"].kind in ("InvalidActionError", "NotSolvedError")
 
 
-@pytest.mark.parametrize("action_format", ["point", "bbox", "mask"])
-def test_every_action_format_is_recorded(action_format):
-    assert len(record_traces(GRAPH, CellExpert(), action_format).traces) == len(PAIRS)
-
-
 def test_an_expert_that_loops_is_stopped_and_the_others_go_on():
     recording = record_traces(GRAPH, LoopingExpert(), strategy="workers", processes=1, time_limit_s=0.4)
     assert {node: failure.kind for node, failure in failures(recording).items()} == {"pair 2": "TimeLimitError"}
@@ -90,11 +84,6 @@ def test_an_expert_that_exits_ends_no_more_than_its_pair(strategy):
     recording = record_traces(GRAPH, ExitingExpert(), strategy=strategy)
     assert "sys.exit('that is all')" in failures(recording)["pair 2"].message
     assert len(recording.traces) == len(PAIRS) - 1
-
-
-def test_an_expert_that_reads_its_standard_input_finds_it_empty():
-    recording = record_traces(GRAPH, ReadingExpert(), strategy="workers", processes=1, time_limit_s=20)
-    assert len(recording.traces) == len(PAIRS)
 
 
 def test_an_expert_that_takes_its_process_along_harms_no_other():
@@ -133,16 +122,6 @@ def test_an_expert_that_another_process_cannot_load_is_refused():
         record_traces(GRAPH, Local(), strategy="workers", processes=1)
 
 
-def test_an_expert_whose_module_is_gone_is_refused(tmp_path, monkeypatch):
-    (tmp_path / "short_lived.py").write_text("from trace_experts import CellExpert\nclass Gone(CellExpert): ...\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    from short_lived import Gone  # pyright: ignore[reportMissingImports]
-
-    (tmp_path / "short_lived.py").unlink()
-    with pytest.raises(RecordingFailedError, match=r"cannot be loaded in another process .ModuleNotFoundError"):
-        record_traces(GRAPH, Gone(), strategy="workers", processes=1)
-
-
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_cache_that_cannot_be_written_is_reported_as_it_is(strategy, tmp_path):
     (tmp_path / "file").write_text("no folder")
@@ -160,11 +139,6 @@ def test_whoever_stops_goes_on_where_the_recording_ended(tmp_path):
     second = record_traces(GRAPH, expert, cache=cache)
     assert (second.is_complete, second.num_cached, second.num_recorded) == (True, 2, 2)
     assert len(expert.asked) == len(PAIRS)
-
-
-def test_settings_of_an_expert_are_part_of_what_is_recorded():
-    hashes = {record_traces(GRAPH, Tuned(patience)).hash_of_node["pair 0"] for patience in (1, 1, 2)}
-    assert len(hashes) == 2
 
 
 @pytest.mark.parametrize(
@@ -228,8 +202,3 @@ def test_a_wrong_argument_is_refused(arguments, complaint):
 def test_two_processes_work_at_once(tmp_path):
     recording = record_traces(GRAPH, MeetingExpert(tmp_path), strategy="workers", processes=2)
     assert recording.failures == {}
-
-
-def test_the_store_holds_no_more_than_a_chunk():
-    sizes = [record_traces(GRAPH, CellExpert(), chunk_size=size).store_bytes for size in (1, 4)]
-    assert 0 < sizes[0] < sizes[1] / 3

@@ -26,8 +26,3 @@ def test_the_environment_agrees_on_what_solves(action_format):
     wrong = [traces[0][:-1], [*traces[1][:-2], traces[1][-1]], traces[1], []]
     solved = replay([*PAIRS, PAIRS[0], PAIRS[1], PAIRS[0], PAIRS[0]], [*traces, *wrong], action_format)
     np.testing.assert_array_equal(solved, [True] * 4 + [False] * 4)
-
-
-def test_as_many_traces_as_pairs_are_needed():
-    with pytest.raises(ValueError, match="got 4 pairs and 0 traces"):
-        replay(PAIRS, [], "bbox")

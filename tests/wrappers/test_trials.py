@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from compiling import EXECUTORS
 from reference.cases import random_boxes, random_operations
 
 import jaxarc
@@ -144,12 +143,6 @@ def test_all_trials_play_the_same_task(kind):
     assert len({int(before.env_state.pair_index) for before, *_ in steps}) > 1
 
 
-def test_test_pair_is_drawn_once_an_episode_when_asked():
-    params = make_params(num_trials=1, test_selection="random")
-    pairs = [int(play(params, [SUBMIT] * 2, seed, task_index=0)[0][1][0].env_state.pair_index) for seed in range(12)]
-    assert set(pairs) == {2, 3}
-
-
 def random_actions(shape, seed=0):
     rng, count = np.random.default_rng(seed), int(np.prod(shape))
     operation = np.where(rng.random(count) < 0.3, SUBMIT, random_operations(rng, count))
@@ -167,20 +160,6 @@ def roll(env, params, states, actions, batched):
         return states, (received, env.info(states, params))
 
     return jax.lax.scan(once, states, actions)
-
-
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_batch_plays_as_each_environment_alone(executor):
-    params, env = make_params(steps=3, executor=executor, include_demonstrations=True), AutoReset(ENV)
-    keys, actions = jax.random.split(jax.random.key(1), 20), random_actions((15, 20))
-    states, _ = jax.vmap(env.reset, (0, None))(keys, params)
-    together = jax.jit(lambda s, a: roll(env, params, s, a, True))(states, actions)
-    alone = jax.jit(lambda s, a: roll(env, params, s, a, False))
-    for i in (0, 7, 19):
-        single = alone(env.reset(keys[i], params)[0], jax.tree.map(lambda x, i=i: x[:, i], actions))
-        state, received = together
-        picked = jax.tree.map(lambda x, i=i: x[i], state), jax.tree.map(lambda x, i=i: x[:, i], received)
-        chex.assert_trees_all_equal(picked, single, strict=True)
 
 
 def test_statistics_and_auto_reset_count_whole_episodes():

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from compiling import EXECUTORS
 from reference.cases import random_boxes, random_operations
 
 import jaxarc
@@ -125,33 +124,6 @@ def test_weights_of_one_task_hold_for_a_thousand_resets():
     assert dones.sum() >= 1000
     assert (states.task_index == 1).all()
     assert (observations[:, :, 0, 0] == 2).all()
-
-
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_environment_alone_equals_the_same_one_in_a_batch(executor):
-    _, auto, params = make(executor=executor)
-    actions, keys = random_actions((S, B)), jax.random.split(jax.random.key(0), B)
-    for i in (0, 17):
-        state, _ = auto.reset(keys[i], params)
-        for step in range(S):
-            result = auto.step(state, at(actions, step, i), params)
-            assert_same_bits(result, at(batch(executor), step, i))
-            state = result[0]
-
-
-def test_all_executors_reset_alike():
-    for executor in EXECUTORS[:-1]:
-        assert_same_bits(batch(executor), batch("dense"))
-
-
-def test_nested_batches_equal_one_batch():
-    _, auto, params = make(executor="compact")
-    fold = lambda x: x.reshape(4, 10, *x.shape[1:])
-    states, _ = jax.vmap(auto.reset, (0, None))(jax.random.split(jax.random.key(0), B), params)
-    step = jax.vmap(jax.vmap(lambda state, action: auto.step(state, action, params)))
-    action = at(random_actions((S, B)), 0)
-    result = eqx.filter_jit(step)(*jax.tree.map(fold, (states, action)))
-    assert_same_bits(result, jax.tree.map(fold, at(batch("compact"), 0)))
 
 
 def test_each_environment_may_have_params_of_its_own():

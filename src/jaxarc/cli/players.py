@@ -74,8 +74,8 @@ def load_player(name: str, tasks: TaskSet, request: PlayRequest) -> Player:
         rules = _plain_rules(request, max_episode_steps=longest + 1)
         return Player(RecordedAgent.create(recordings, tasks, rules), rules)
     raise AgentMismatchError(
-        f"--agent {name!r} is none of {', '.join((SEARCH, *PLAIN_AGENTS))}, nor ladder_l2_small, nor a folder of jaxarc "
-        "train, nor a file of recorded actions, nor module:function; correct the name or the path"
+        f"--agent {name!r} is none of {', '.join((SEARCH, *PLAIN_AGENTS))}, nor ladder_l2_small, nor a folder of "
+        "jaxarc train, nor a file of recorded actions, nor module:function; correct the name or the path"
     )
 
 

@@ -22,28 +22,15 @@ from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.datasets.installed import install, read_installed
 from jaxarc.envs import EnvironmentConfig, JaxArcConfig, UnifiedActionConfig, UnifiedDatasetConfig
 from jaxarc.envs.functional import arc_reset
-from jaxarc.evaluation import read_recordings, read_submission, write_submission
+from jaxarc.evaluation import read_submission, write_submission
 from jaxarc.evaluation.submission import SUBMISSION_DIGEST, SubmissionError
 from jaxarc.experts import Painter, Pair
 from jaxarc.io.serialization import StateFileError, load_state_efficiently, save_state_efficiently
 from jaxarc.runs import CheckpointError, load_checkpoint
 from jaxarc.runs.checkpoint import CheckpointRecord, read_record, save_checkpoint
 from jaxarc.tasks import TaskFormatError
-from jaxarc.traces import (
-    DamagedCacheError,
-    DamagedTraceWarning,
-    Graph,
-    Recording,
-    TraceCache,
-    pairs_by_id,
-    record_traces,
-)
-from jaxarc.traces.files import (
-    ShortTraceFileWarning,
-    TraceFileError,
-    read_trace_file,
-    write_trace_file,
-)
+from jaxarc.traces import DamagedCacheError, DamagedTraceWarning, Recording, TraceCache, pairs_by_id, record_traces
+from jaxarc.traces.files import ShortTraceFileWarning, TraceFileError, read_trace_file, write_trace_file
 
 
 class Kind(NamedTuple):
@@ -65,7 +52,7 @@ def make_kinds(home: Path) -> list[Kind]:
     tasks = load_tasks(str(write_tasks(home / "tasks", 4)))
     recording = record_traces(tasks, Painter())
     return [
-        *_checkpoints(home),
+        _checkpoint(home),
         _installed_set(home, tasks),
         _trace_cache(home, tasks),
         *_trace_files(home, tasks, recording),
@@ -74,25 +61,16 @@ def make_kinds(home: Path) -> list[Kind]:
     ]
 
 
-def _checkpoints(home: Path) -> list[Kind]:
-    """A checkpoint as a whole, and the part of it that a model is taken from."""
-    chance = np.random.default_rng(0)
+def _checkpoint(home: Path) -> Kind:
+    chance, path = np.random.default_rng(0), home / "checkpoint" / "7"
     weights = {"weights": chance.normal(size=(40, 30)).astype(np.float32), "steps": np.arange(3, dtype=np.int32)}
-    tree = {"models": {"surrogate": weights}, "optimizers": {"moment": weights["weights"] / 2}}
-    record = CheckpointRecord(7, 3, 1.5, 0.25, {"training": {"seed": 3}}, {"jax": "1"})
+    tree = {"model": weights, "optimizers": {"moment": weights["weights"] / 2}}
+    save_checkpoint(path, tree, CheckpointRecord(7, 3, 1.5, 0.25, {"training": {"seed": 3}}, {"jax": "1"}))
 
-    def read(path: Path, like: Any, within: str) -> tuple:
-        loaded = jax.tree.leaves(load_checkpoint(path, like, within))
-        return (read_record(path), *[np.asarray(leaf).tobytes() for leaf in loaded])
+    def read() -> list:
+        return [read_record(path), *map(_bytes, jax.tree.leaves(load_checkpoint(path, tree)))]
 
-    parts = {"checkpoint": (tree, ""), "surrogate checkpoint": (weights, "models.surrogate")}
-    kinds = []
-    for name, (like, within) in parts.items():
-        path = home / name / "7"
-        save_checkpoint(path, tree, record)
-        call = lambda path=path, like=like, within=within: read(path, like, within)
-        kinds.append(Kind(name, path, call, (CheckpointError,)))
-    return kinds
+    return Kind("checkpoint", path, read, (CheckpointError,))
 
 
 def _installed_set(home: Path, tasks: TaskSet) -> Kind:
@@ -109,29 +87,16 @@ def _trace_cache(home: Path, tasks: TaskSet) -> Kind:
 
 
 def _trace_files(home: Path, tasks: TaskSet, recording: Recording) -> list[Kind]:
-    """A file of traces, read as such and as recorded actions, and a person's game."""
-    graph = Graph.of_tasks(tasks)
-    assert len(graph.pairs) == len(recording.hash_of_node)
+    """A file of traces, and a person's game."""
     traces = {place: recording.traces[recording.hash_of_node[place.node]] for place in pairs_by_id(tasks)}
-    tests = {place: trace for place, trace in traces.items() if place.split == "test"}
-    files = {name: home / name / "traces.jsonl" for name in ("trace file", "recorded actions", "saved game")}
-    write_trace_file(files["trace file"], traces)
-    write_trace_file(files["recorded actions"], tests)
+    whole, game = (home / name / "traces.jsonl" for name in ("trace file", "saved game"))
     place, trace = next(iter(traces.items()))
-    write_trace_file(
-        files["saved game"], {place: trace}, {"dataset": "tiny", "session": {"seconds": 1.5, "events": []}}
-    )
-    short, wrong = (ShortTraceFileWarning,), (TraceFileError,)
+    write_trace_file(whole, traces)
+    write_trace_file(game, {place: trace}, {"dataset": "tiny", "session": {"seconds": 1.5, "events": []}})
+    named = (TraceFileError,), (ShortTraceFileWarning,)
     return [
-        Kind("trace file", files["trace file"].parent, lambda: read_trace_file(files["trace file"]), wrong, short),
-        Kind(
-            "trace file as recorded actions",
-            files["recorded actions"].parent,
-            lambda: read_recordings(files["recorded actions"]),
-            wrong,
-            short,
-        ),
-        Kind("game saved by play", files["saved game"].parent, lambda: _game(files["saved game"]), wrong, short),
+        Kind("trace file", whole.parent, lambda: read_trace_file(whole), *named),
+        Kind("game saved by play", game.parent, lambda: _game(game), *named),
     ]
 
 
@@ -162,7 +127,7 @@ def _submission(home: Path, tasks: TaskSet) -> Kind:
     file = write_submission(home / "submission" / "submission.json", attempts)
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     (file.parent / "summary.json").write_text(json.dumps({SUBMISSION_DIGEST: digest}))
-    read = lambda: {name: np.array(repr(grids)).item() for name, grids in read_submission(file).items()}
+    read = lambda: repr(read_submission(file))
     return Kind("submission beside its summary", file.parent, read, (SubmissionError,))
 
 
@@ -175,8 +140,7 @@ def _list(pair: Any) -> list:
 
 
 def _bytes(leaf: Any) -> bytes:
-    is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-    return np.asarray(jax.random.key_data(leaf) if is_key else leaf).tobytes()
+    return np.asarray(leaf).tobytes()
 
 
 DAMAGES: Final[dict[str, Callable[[bytes, random.Random], bytes]]] = {

@@ -1,6 +1,5 @@
-"""What is killed while it writes: downloads, caches, checkpoints, runs, evaluations, replay pages, a person's game."""
+"""What is killed while it writes: downloads, caches, checkpoints, runs, evaluations, a person's game."""
 
-import contextlib
 import hashlib
 import json
 import os
@@ -15,7 +14,6 @@ from small_run import reports_of, small_run
 
 from campaign.faults.victim import Teller
 from jaxarc.agents import read_metrics
-from jaxarc.cli import replay_sources
 from jaxarc.cli.main import main
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.archives import ARCHIVES, Archive, any_json
@@ -208,30 +206,6 @@ class EvaluateCommand:
             json.loads((out / "summary.json").read_bytes())
             missing = {"submission.json", "tasks.jsonl", "attempts.html", "solve_map.png"} - set(contents(out))
             assert not missing, f"there is a summary, and no {missing}"
-
-    def result(self, folder: Path) -> dict[str, object]:
-        return contents(folder)
-
-
-@dataclass(frozen=True)
-class ReplayCommand:
-    """``jaxarc replay``, which writes one page."""
-
-    tasks: Path
-    traces: Path
-    compiled: Path | None = None
-    name: str = "replay"
-
-    def run(self, folder: Path, tell: Teller) -> None:
-        if self.compiled is not None:
-            enable_compilation_cache(self.compiled)
-        replay_sources._SIDE = 3  # few cells compile faster
-        main(["replay", str(self.traces), "--dataset", str(self.tasks), "--output", str(folder / "replay.html")])
-
-    def check(self, folder: Path, told: list[str]) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            page = (folder / "replay.html").read_text()
-            assert page.rstrip().endswith("</html>"), "half a page was written"
 
     def result(self, folder: Path) -> dict[str, object]:
         return contents(folder)

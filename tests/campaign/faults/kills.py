@@ -2,7 +2,6 @@
 
 import collections
 import io
-import json
 import os
 import random
 import shutil
@@ -25,7 +24,6 @@ from campaign.faults.killed_work import (
     Download,
     EvaluateCommand,
     PlayCommand,
-    ReplayCommand,
     TraceRecording,
     TrainCommand,
     training_overrides,
@@ -42,8 +40,7 @@ SHARES: Final = {  # of 200 kills
     "checkpoint saving": 38,
     "training": 48,
     "play": 12,
-    "evaluate": 12,
-    "replay": 10,
+    "evaluate": 22,
 }
 _CHAIN: Final = {"training": 6}  # kills of one piece of work before it may end; 1 of the others
 _TRIES: Final = 10  # that may end before they are killed, beyond three for each kill
@@ -132,7 +129,6 @@ def workshop(home: Path) -> Iterator[Callable[[str], Work]]:
             "training": lambda: _training(home, tiny),
             "play": lambda: PlayCommand(tasks, home / "compiled"),
             "evaluate": lambda: EvaluateCommand(tasks, home / "compiled"),
-            "replay": lambda: ReplayCommand(tasks, traces_of(home, tasks), home / "compiled"),
         }
         yield lambda name: kinds[name]()
 
@@ -163,15 +159,6 @@ def zip_of(tasks: Path) -> bytes:
             archive.write(file, file.name)
         archive.writestr("noise.bin", bytes(range(256)) * 400)
     return made.getvalue()
-
-
-def traces_of(home: Path, tasks: Path) -> Path:
-    """Write actions for some pairs, as a recording."""
-    actions = [[2, 0, 0, 0, 0], [1, 0, 1, 0, 1], [34, 0, 0, 0, 0]]
-    lines = [{"task_id": file.stem, "pair_index": 0, "actions": actions} for file in sorted(tasks.iterdir())]
-    path = home / "traces.jsonl"
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
 
 
 def main() -> int:

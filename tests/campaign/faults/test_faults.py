@@ -1,6 +1,6 @@
-"""Full disks, disks and folders that cannot be written, wrong clocks: one line that names the file, nothing lost."""
+"""Full disks, disks that cannot be written, wrong clocks: one line that names the file, nothing lost."""
 
-import ctypes
+import contextlib
 import os
 import subprocess
 import time
@@ -19,14 +19,13 @@ from campaign.faults.killed_work import (
     Download,
     EvaluateCommand,
     PlayCommand,
-    ReplayCommand,
     TraceRecording,
     contents,
     training_overrides,
     write_tasks,
 )
-from campaign.faults.kills import traces_of, zip_of
-from campaign.faults.victim import Teller, Work, live
+from campaign.faults.kills import zip_of
+from campaign.faults.victim import live
 from jaxarc.cli.main import main
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_set import digest_of
@@ -34,7 +33,6 @@ from jaxarc.experts import Painter
 from jaxarc.runs.checkpoint import CheckpointRecord, Checkpoints, check_checkpoint, save_checkpoint
 from jaxarc.traces import TraceCache, record_traces
 
-_CAPABILITIES: Final = 0x20080522  # version 3 of their interface
 _FILLER: Final = "filler"
 
 
@@ -42,25 +40,21 @@ class NoDiskError(RuntimeError):
     """This system does not let this user mount a disk."""
 
 
+@dataclass(frozen=True)
 class FaultyDisk:
-    """A disk in memory."""
+    """A disk in memory, with a folder ``work``."""
 
-    def __init__(self, path: Path):
-        self.path = path
+    path: Path
 
     @property
     def work(self) -> Path:
-        """A folder on it."""
         return self.path / "work"
 
     def fill(self) -> None:
         """Leave no room."""
-        with (self.path / _FILLER).open("wb", buffering=0) as file:
-            try:
-                while True:
-                    file.write(bytes(4096))
-            except OSError:
-                return
+        with (self.path / _FILLER).open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(4096))
 
     def make_room(self) -> None:
         (self.path / _FILLER).unlink()
@@ -85,41 +79,6 @@ def faulty_disk(path: Path, kilobytes: int = 4096) -> Iterator[FaultyDisk]:
         _call("umount", "--lazy", str(path))
 
 
-@dataclass(frozen=True)
-class WithoutPrivileges:
-    """Work that is done by a user to whom the permissions of files apply, even if that is root."""
-
-    work: Work
-
-    @property
-    def name(self) -> str:
-        return self.work.name
-
-    def run(self, folder: Path, tell: Teller) -> None:
-        folder.chmod(0o555)
-        _obey_permissions()
-        self.work.run(folder, tell)
-
-    def check(self, folder: Path, told: list[str]) -> None:
-        self.work.check(folder, told)
-
-    def result(self, folder: Path) -> dict[str, object]:
-        return self.work.result(folder)
-
-
-def _obey_permissions() -> None:
-    """Give up the capabilities CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, 1 and 2, for good."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    header = (ctypes.c_uint32 * 2)(_CAPABILITIES, 0)  # of this process
-    sets = (ctypes.c_uint32 * 6)()  # twice effective, permitted, inheritable: bits 0 to 31, and 32 to 63
-    if libc.capget(header, sets) == 0:
-        for place in range(3):
-            sets[place] &= ~0b110
-        if libc.capset(header, sets) == 0:
-            return
-    raise OSError(ctypes.get_errno(), "capabilities cannot be given up")
-
-
 def _call(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -127,7 +86,7 @@ def _call(*command: str) -> None:
 
 
 RECORD = CheckpointRecord(1, 1, 0.0, None, {}, {})
-FULL, READ_ONLY, FORBIDDEN = "No space left on device", "Read-only file system", "Permission denied"
+FAULTS = FULL, READ_ONLY = "No space left on device", "Read-only file system"
 
 
 @dataclass(frozen=True)
@@ -166,7 +125,6 @@ def make(tasks, tmp_path):
             ("download", 2): lambda: Download(server.url, digest_of(load_tasks(str(tasks)))),
             ("play", 2): lambda: PlayCommand(tasks),
             ("evaluate", 2): lambda: EvaluateCommand(tasks, seed=1),
-            ("replay", 2): lambda: ReplayCommand(tasks, traces_of(tmp_path, tasks)),
         }
 
 
@@ -176,15 +134,15 @@ def fail(disk, fault, work, notes):
         disk.fill()
     elif fault == READ_ONLY:
         disk.forbid_writing()
-    ending = live(WithoutPrivileges(work) if fault == FORBIDDEN else work, disk.work, notes)
+    ending = live(work, disk.work, notes)
     assert ending.code == 1, ending.output
     return ending.output.strip()
 
 
-@pytest.mark.parametrize("fault", [FULL, READ_ONLY, FORBIDDEN])
+@pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", ["traces record", "download"])
 def test_a_command_that_cannot_write_says_so_in_a_line_and_loses_nothing(disk, make, name, fault, tmp_path):
-    if fault != FORBIDDEN and (first := make.get((name, 1))):
+    if first := make.get((name, 1)):
         assert live(first(), disk.work, tmp_path / "notes").code == 0
     before = contents(disk.work)
     line = fail(disk, fault, make[name, 2](), tmp_path / "notes")
@@ -199,17 +157,16 @@ def test_a_command_that_cannot_write_says_so_in_a_line_and_loses_nothing(disk, m
         assert live(make[name, 2](), disk.work, tmp_path / "notes").code == 0
 
 
-@pytest.mark.parametrize("fault", [FULL, READ_ONLY, FORBIDDEN])
-@pytest.mark.parametrize("name", ["evaluate", "replay"])
-def test_a_command_whose_result_cannot_be_written_says_so_in_a_line(disk, make, name, fault, tmp_path):
-    line = fail(disk, fault, make[name, 2](), tmp_path / "notes").splitlines()[-1]
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_command_whose_result_cannot_be_written_says_so_in_a_line(disk, make, fault, tmp_path):
+    line = fail(disk, fault, make["evaluate", 2](), tmp_path / "notes").splitlines()[-1]
     assert line.startswith(f"error: {disk.work}")
     assert line.endswith("name another place")
     assert f"{fault}; " in line
     assert contents(disk.work) == {}
 
 
-@pytest.mark.parametrize("fault", [FULL, READ_ONLY, FORBIDDEN])
+@pytest.mark.parametrize("fault", FAULTS)
 def test_training_that_has_no_folder_says_so_in_a_line(disk, tasks, fault, tmp_path):
     line = fail(disk, fault, FirstTraining(tasks), tmp_path / "notes").splitlines()[-1]
     assert line.startswith(f"error: {disk.work}")
@@ -217,14 +174,14 @@ def test_training_that_has_no_folder_says_so_in_a_line(disk, tasks, fault, tmp_p
     assert contents(disk.work) == {}
 
 
-@pytest.mark.parametrize("fault", [FULL, READ_ONLY, FORBIDDEN])
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_game_goes_on_and_says_what_is_not_saved(disk, make, fault, tmp_path):
     output = fail(disk, fault, make["play", 2](), tmp_path / "notes")  # the work asks the board for the problem
     assert f"{fault}: '{disk.work}/plays" in output
     assert "free some space or fix the folder, then save again" in output
 
 
-@pytest.mark.parametrize("name", ["evaluate", "replay", "traces record"])
+@pytest.mark.parametrize("name", ["evaluate", "traces record"])
 def test_two_at_once_in_one_folder_leave_what_one_would(make, name, tmp_path):
     alone, together = tmp_path / "alone", tmp_path / "together"
     live(make[name, 2](), alone, tmp_path / "notes")

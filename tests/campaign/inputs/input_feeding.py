@@ -17,8 +17,7 @@ from campaign.inputs import config_inputs, page_inputs, run_inputs, task_inputs,
 from campaign.inputs.input_target import Maker, Target, json_bytes, parsed_json
 
 _TABLES: Final = (task_inputs, trace_inputs, config_inputs, run_inputs, page_inputs)
-SHARES: Final[dict[Maker, float]] = {maker: share for table in _TABLES for maker, share in table.TARGETS.items()}
-MAKERS: Final[dict[str, Maker]] = {maker.__name__: maker for maker in SHARES}
+MAKERS: Final[dict[str, Maker]] = {maker.__name__: maker for table in _TABLES for maker in table.TARGETS}
 """Every reader that is fed, by name."""
 
 MOST_SECONDS: Final = 2.0  # of processor time for one input
@@ -36,32 +35,25 @@ _VALUES: Final = (None, True, False, *_NUMBERS, *_FLOATS, *_TEXTS, "9" * 5000, _
 _BYTES: Final = (b"\x00", b"\xff", b"NaN", b"[" * 1200, b'{"a":' * 1200, b'"', b"\n", b",", b"\xef\xbb\xbf", b"\r")
 
 
-def wrong_inputs(target: Target) -> st.SearchStrategy[bytes]:
-    """Draw right inputs with a change: of a value where they are JSON or lines of it, or of any bytes."""
+@st.composite
+def wrong_inputs(draw: st.DrawFn, target: Target) -> bytes:
+    """Draw a right input with a change: mostly of a value where it is JSON or lines of it, else of any bytes."""
+    seed = draw(st.sampled_from(target.seeds))
     values = st.sampled_from(_VALUES + target.words) | st.text(max_size=5) | st.integers()
-
-    def changed(seed: bytes) -> st.SearchStrategy[bytes]:
-        in_structure, in_bytes = _wrong_json(seed, values), _wrong_bytes(seed, target)
-        return in_structure | in_structure | in_bytes
-
-    return st.sampled_from(target.seeds).flatmap(changed)
-
-
-def _wrong_json(seed: bytes, values: st.SearchStrategy[Any]) -> st.SearchStrategy[bytes]:
     whole = parsed_json(seed)
-    if whole is not None:
-        once = _changed(whole, values)
-        return (once | once.flatmap(lambda value: _changed(value, values))).map(_written)
-    *lines, end = seed.split(b"\n")
-    rows = [parsed_json(line) for line in lines]
-    if end or None in rows:
-        return st.nothing()
-    change = lambda at: _changed(rows[at], values).map(_written).map(lambda new: [*lines[:at], new, *lines[at + 1 :]])
-    return st.integers(0, len(rows) - 1).flatmap(change).map(lambda changed: b"\n".join((*changed, end)))
-
-
-def _written(value: Any) -> bytes:
-    return json_bytes(value).replace(f'"{_DEEP}"'.encode(), _BRACKETS)
+    rows = [whole] if whole is not None else [parsed_json(line) for line in seed.splitlines()]
+    if draw(st.integers(0, 2)) and rows and None not in rows:
+        at = draw(st.integers(0, len(rows) - 1))
+        for _ in range(draw(st.integers(1, 2))):
+            rows[at] = draw(_changed(rows[at], values))
+        text = b"\n".join(map(json_bytes, rows)) + (b"\n" if whole is None else b"")
+        return text.replace(f'"{_DEEP}"'.encode(), _BRACKETS)
+    pieces = st.sampled_from([*_BYTES, *(word.encode("utf-8", "surrogatepass") for word in target.words)])
+    for _ in range(draw(st.integers(1, 2))):
+        start, end = sorted(draw(st.tuples(*[st.integers(0, len(seed))] * 2)))
+        start = draw(st.sampled_from((start, end)))
+        seed = seed[:start] + draw(pieces | st.binary(max_size=4) | st.just(seed[start:end] * 2)) + seed[end:]
+    return seed
 
 
 @st.composite
@@ -70,10 +62,18 @@ def _changed(draw: st.DrawFn, value: Any, values: st.SearchStrategy[Any]) -> Any
     if isinstance(value, str) and value[:1] in ("{", "[") and (inner := parsed_json(value.encode(errors="replace"))):
         return json.dumps(draw(_changed(inner, values)))
     if not isinstance(value, dict | list) or not value or not draw(st.integers(0, 7)):
-        return draw(_another(value, values))
+        match draw(st.integers(0, 3)):
+            case 0 if isinstance(value, int | float):
+                return draw(st.sampled_from((value + 1, value - 1, -value, 10 * value)))
+            case 0 if isinstance(value, str):
+                return draw(st.sampled_from((value[1:], value * 2, f"{value}\n", f"{value}\x00", f"-{value}")))
+            case 1:
+                for _ in range(draw(st.sampled_from((1, 3, 150)))):
+                    value = [value]
+                return value
+        return draw(values)
     keys = list(value) if isinstance(value, dict) else list(range(len(value)))
-    key = draw(st.sampled_from(keys))
-    changed = value.copy()
+    key, changed = draw(st.sampled_from(keys)), value.copy()
     match draw(st.integers(0, 9)):
         case 0:
             del changed[key]
@@ -90,36 +90,6 @@ def _changed(draw: st.DrawFn, value: Any, values: st.SearchStrategy[Any]) -> Any
         case _:
             changed[key] = draw(_changed(value[key], values))
     return changed
-
-
-@st.composite
-def _another(draw: st.DrawFn, value: Any, values: st.SearchStrategy[Any]) -> Any:
-    """Draw a value of another kind, another value of the kind, or the value within brackets."""
-    match draw(st.integers(0, 3)):
-        case 0 if isinstance(value, int | float):
-            return draw(st.sampled_from((value + 1, value - 1, -value, 10 * value)))
-        case 0 if isinstance(value, str):
-            return draw(_spliced(value, st.sampled_from((*"\n\x00é :,=@-9", ""))))
-        case 1:
-            for _ in range(draw(st.sampled_from((1, 3, 150)))):
-                value = [value]
-            return value
-    return draw(values)
-
-
-@st.composite
-def _spliced(draw: st.DrawFn, text: Any, pieces: st.SearchStrategy[Any]) -> Any:
-    """Put a piece, or a copy of what is there, instead of a part of a text or of bytes."""
-    start, end = sorted(draw(st.tuples(*[st.integers(0, len(text))] * 2)))
-    start = draw(st.sampled_from((start, end)))
-    copied: Any = text[start:end] * 2
-    return text[:start] + draw(pieces | st.just(copied)) + text[end:]
-
-
-def _wrong_bytes(seed: bytes, target: Target) -> st.SearchStrategy[bytes]:
-    words = [word.encode("utf-8", "surrogatepass") for word in target.words]
-    pieces = st.sampled_from([*_BYTES, *words]) | st.binary(max_size=4)
-    return _spliced(seed, pieces) | _spliced(seed, pieces).flatmap(lambda changed: _spliced(changed, pieces))
 
 
 class Finding(NamedTuple):
@@ -146,25 +116,19 @@ def feed(target: Target, content: bytes) -> Finding | None:
         return Finding("time", f"took {seconds:.1f} s", content)
     if memory > MOST_BYTES:
         return Finding("memory", f"took {memory / 2**30:.1f} GiB", content)
-    if not complaint:
-        return None
-    return Finding(_place(error), complaint, content)
+    return Finding(_place(error), complaint, content) if complaint else None
 
 
 def _complaint(error: BaseException, is_typed: bool) -> str:
     """Say what is wrong with a message; it names value, rule and fix in one line that may be shown in a terminal."""
-    message = str(error)
+    message, kind = str(error), type(error).__name__
     if is_typed:
-        return "" if message.split() else f"{type(error).__name__} without a message"
+        return "" if message.split() else f"{kind} without a message"
     if not message.isprintable():
-        return (
-            f"{type(error).__name__}: its message is more than one line, or holds control characters: {message!r:.300}"
-        )
+        return f"{kind}: its message is more than one line, or holds control characters: {message!r:.300}"
     if len(message) > MOST_LETTERS:
-        return f"{type(error).__name__}: its message has {len(message)} letters: {message[:300]}"
-    if len(message.split()) < 3:
-        return f"{type(error).__name__}: its message says too little: {message!r}"
-    return ""
+        return f"{kind}: its message has {len(message)} letters: {message[:300]}"
+    return f"{kind}: its message says too little: {message!r}" if len(message.split()) < 3 else ""
 
 
 def _place(error: BaseException | None) -> str:

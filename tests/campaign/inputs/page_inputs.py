@@ -105,8 +105,7 @@ def watched_run(folder: Path) -> Target:
     return Target(read, (RunFolderError,), (json.dumps(seed).encode(),), words)
 
 
-TARGETS: Final[dict[Maker, float]] = {play_requests: 0.3, guarded_requests: 25, watched_run: 1.5}
-"""With the share of the inputs that each gets, by how long it takes."""
+TARGETS: Final[tuple[Maker, ...]] = (play_requests, guarded_requests, watched_run)
 
 
 async def _ask(app: Any, method: str, path: str, body: bytes, query: str = "") -> tuple[int, bytes]:

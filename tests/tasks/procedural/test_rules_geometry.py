@@ -12,13 +12,7 @@ TURNS = {  # the flags that a task draws -> the symmetry
     6: lambda grid: np.rot90(grid, 2),
     7: lambda grid: np.rot90(grid.T, 2),
 }
-EXPECTED = {
-    "rotate": {3, 5, 6},
-    "flip-left-right": {4},
-    "flip-up-down": {2},
-    "transpose": {1},
-    "geometric": set(TURNS),
-}
+EXPECTED = {"rotate": {3, 5, 6}, "flip-left-right": {4}, "flip-up-down": {2}, "transpose": {1}, "geometric": set(TURNS)}
 
 
 @pytest.mark.parametrize(("name", "shape"), [*((name, (7, 12)) for name in EXPECTED), ("geometric", (30, 30))])
