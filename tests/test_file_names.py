@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from run_command import run_command
 
 from jaxarc.config import ConfigValidationError
-from jaxarc.config.training import LoggingConfig
+from jaxarc.config.agent_training import LoggingConfig
 from jaxarc.datasets import load_tasks, read_json
 from jaxarc.datasets.installed import check_set_name
 from jaxarc.evaluation import SubmissionError

@@ -353,4 +353,4 @@ def test_mistakes_are_one_line(dataset, actions, tmp_path):
     for arguments in ([], ["--agent", "submit", "--score", bad]):
         code, _, err = run(dataset, *arguments)
         assert code == 2
-        assert "give an agent to play, or a submission file to score" in err
+        assert "--agent, --score" in err

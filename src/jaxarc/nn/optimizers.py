@@ -46,7 +46,7 @@ def warmup_then_decay(peak: float, final: float, decay: str, warmup_steps: int, 
     Args:
         peak: after the warmup.
         final: after ``num_steps``, unless ``decay`` is "constant".
-        decay: one of :data:`jaxarc.config.training.Decay`.
+        decay: one of :data:`jaxarc.config.agent_training.Decay`.
         warmup_steps: of the rise; 0 starts at ``peak``.
         num_steps: rise and fall together.
     """
