@@ -11,6 +11,8 @@ import pytest
 import short_episode
 from process_group import run_python
 
+from jaxarc.primitives import OLDEST_JAX
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -47,6 +49,16 @@ def test_an_episode_has_the_same_bits_where_jax_lacks_an_interface_that_it_does_
     is_gone = interface != "partial_eval.dce_rules"  # the rule of a primitive
     expected = [short_episode.play(**rules) for rules in EXECUTORS]
     assert run_python(textwrap.dedent(code)).splitlines() == [f"{is_gone} {is_gone}", *expected]
+
+
+def test_an_older_jax_is_refused_with_the_fix():
+    code = "import jax; jax.__version_info__ = (0, 8, 2); jax.__version__ = '0.8.2'; import jaxarc; jaxarc.make"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = done.stderr.splitlines()[-1]
+    lowest = ".".join(map(str, OLDEST_JAX))
+    assert done.returncode == 1
+    assert {"ImportError:", lowest, "0.8.2:", "pip", "install", "jax"} <= set(last.split())
+    assert f'"jax>={lowest}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
 def test_every_test_that_a_session_names_exists():

@@ -7,10 +7,15 @@ lowered, and whether it is exported. Where JAX lacks an interface there is no pr
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import jax
 from jaxtyping import Array
+
+OLDEST_JAX: Final = (0, 8, 3)
+if jax.__version_info__ < OLDEST_JAX:
+    _oldest = ".".join(map(str, OLDEST_JAX))
+    raise ImportError(f"jaxarc needs JAX {_oldest} or later, got {jax.__version__}: pip install --upgrade jax jaxlib")
 
 Bind = Callable[..., list[Array]]
 

@@ -21,6 +21,7 @@ USER_PAGES = [
             "faq",
             "guide",
             "index",
+            "install",
             "operations",
             "other_packages",
             "performance",
