@@ -97,7 +97,7 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
     "": 1860,
-    "adapters": 1970,
+    "adapters": 1900,
     "agents": 3280,
     "benchmarks": 1320,
     "cli": 5800,
@@ -107,7 +107,7 @@ MAX_LINES = {
     "evaluation": 1570,
     "experts": 2790,
     "io": 200,
-    "native": 5290,
+    "native": 5230,
     "nn": 570,
     "parallel": 1740,
     "play": 1330,
