@@ -114,7 +114,7 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
     "": 2020,
-    "adapters": 2080,
+    "adapters": 2010,
     "agents": 3280,
     "benchmarks": 1270,
     "cli": 5290,
@@ -124,7 +124,7 @@ MAX_LINES = {
     "evaluation": 1570,
     "experts": 2790,
     "io": 200,
-    "native": 5290,
+    "native": 5230,
     "nn": 570,
     "parallel": 1740,
     "play": 1330,

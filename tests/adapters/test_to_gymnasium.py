@@ -1,5 +1,6 @@
 """The single Gymnasium environment plays what ours plays."""
 
+import dataclasses
 import importlib.util
 import subprocess
 import sys
@@ -25,11 +26,12 @@ from gymnasium.utils.env_checker import check_env
 
 from jaxarc.adapters import GymnasiumEnv, register_gymnasium
 from jaxarc.config.build import UnknownFieldError
-from jaxarc.envs import PointAction
+from jaxarc.envs import Environment, PointAction
 from jaxarc.envs.action_masks import factored_action_mask, flat_action_mask
+from jaxarc.envs.spaces import Discrete, DiscreteSubset
 from jaxarc.profiling import CompileCounter
 from jaxarc.render import pixels
-from jaxarc.wrappers import AutoReset, EpisodeStatistics
+from jaxarc.wrappers import AutoReset, EpisodeStatistics, Wrapper
 
 ID = "jaxarc/arc-agi-1-training-v1"
 PAINT, HAND_IN = np.array([0, 1, 1]), np.array([SUBMIT_PLACE, 0, 0])
@@ -58,7 +60,7 @@ def test_its_episodes_are_those_of_our_environment(world):
         state, expected, reward, done, told = ours.step(state, point, params)
         observation, gained, terminated, truncated, info = theirs.step(action)
         np.testing.assert_array_equal(observation, told.pop("final_observation"))
-        assert (gained, terminated | truncated) == (float(reward), bool(done))
+        assert (gained, terminated | truncated) == (pytest.approx(float(reward), rel=1e-6), bool(done))
         assert info == plain(told)
         if done:
             observation, _ = theirs.reset()
@@ -282,6 +284,33 @@ def test_action_masks_are_those_of_the_state(action_format):
     space = theirs.action_space
     assert masks.shape == ((space.n,) if action_format == "flat" else (space.nvec.sum(),))
     assert not masks.all(), "the canvas is larger than the grids"
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class FewerActions(Wrapper):
+    """Allows fewer operations, or fewer flat actions."""
+
+    env: Environment
+
+    def action_space(self, params):
+        space = self.env.action_space(params)
+        if isinstance(space, Discrete):
+            return Discrete(space.n - 1)
+        return dataclasses.replace(space, operation=DiscreteSubset(space.operation.values[1:]))
+
+
+def test_action_masks_follow_a_wrapper_that_allows_fewer_operations():
+    env, params = make_world("point")
+    theirs = GymnasiumEnv(FewerActions(env), params)
+    theirs.reset(seed=3)
+    state, _ = env.reset(jax.random.key(3), params)
+    np.testing.assert_array_equal(theirs.action_masks(), factored_action_mask(state, params.config)[1:])
+    assert theirs.action_masks().shape == (theirs.action_space.nvec.sum(),)
+    flat = GymnasiumEnv(FewerActions(make_world("flat")[0]), make_world("flat")[1])
+    flat.reset(seed=3)
+    with pytest.raises(ValueError, match="allowed_operations"):
+        flat.action_masks()
 
 
 def test_masks_as_selections_have_no_action_masks():

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Int8, UInt8
 
 from jaxarc.adapters.conversion import action_of_fields, action_of_vector, field_sizes
 from jaxarc.config.build import spell
-from jaxarc.envs.action_masks import factored_action_mask, flat_action_mask
+from jaxarc.envs.action_masks import FlatActionCodec, factored_action_mask, flat_action_mask
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
@@ -141,13 +141,22 @@ def read_options(options: Mapping[str, Any] | None, known: tuple[str, ...]) -> d
 def action_mask(env: Environment[Any], state: Any, params: EnvParams) -> Bool[Array, "*B n"]:
     """Return which actions can apply: one flag for each flat action, or for each value of each number of an action.
 
+    A wrapper may allow fewer operations: those of its action space count.
+
     Raises:
-        ValueError: selections are masks, which are too many to be numbered.
+        ValueError: selections are masks, which are too many to be numbered, or a wrapper has numbers of its own.
     """
     state = inner_state(state)
-    if isinstance(env.action_space(params), Discrete):
-        return flat_action_mask(state, params.config)
-    return factored_action_mask(state, params.config)
+    space = env.action_space(params)
+    if isinstance(space, ActionSpace):
+        config = params.config.with_fields(allowed_operations=space.operation.values)
+        return factored_action_mask(state, config)
+    if space != Discrete(FlatActionCodec.of(params.config).num_actions):
+        raise ValueError(
+            f"the numbers of FlatActions have masks, got the action space {space!r:.80} of another wrapper; narrow "
+            "action.allowed_operations instead"
+        )
+    return flat_action_mask(state, params.config)
 
 
 _CELL: Final = 16  # pixels of a cell's side

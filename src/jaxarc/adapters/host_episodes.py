@@ -1,24 +1,22 @@
 """Episodes of one environment on NumPy arrays: the C++ library steps them, without JAX in between.
 
-What they show has the bits that the compiled programs give. A reset by a seed or an option is a compiled program, and
-so is one that makes or changes its task, or that shows more of it than its grids; the steps that follow edit its arrays
-in place.
+What they show has the bits that the compiled programs give, but for the reward, which may differ from theirs by
+rounding, within 1e-6. A reset by a seed or an option is a compiled program, and so is one that makes or changes its
+task, or that shows more of it than its grids; the steps that follow edit its arrays in place.
 """
 
 import ctypes
-import functools
 from typing import Any, Final, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
-from jaxtyping import Array, Float32, UInt32
+from jaxtyping import UInt32
 
 from jaxarc.adapters.gymnasium_conversion import require_action
 from jaxarc.adapters.host_observations import HostObservations, shows_more_than_the_canvas
 from jaxarc.adapters.packing import Packed, pack
-from jaxarc.config import JaxArcConfig
 from jaxarc.envs.action_masks import FlatActionCodec
 from jaxarc.envs.compilation import choose_executor
 from jaxarc.envs.environment import ArcEnvironment, Environment
@@ -26,13 +24,11 @@ from jaxarc.envs.native_batch import restart_numbers, restarts_natively, step_nu
 from jaxarc.envs.pairs import pairs_in_play
 from jaxarc.envs.params import EnvParams, declared_params
 from jaxarc.envs.state import PAIR, SOLVED, STEP, SUBMISSION, TASK, ArcEnvState
-from jaxarc.envs.transition import RewardInputs, compute_reward
-from jaxarc.native.host import INVALID, NEWLY_SOLVED, ROUNDINGS, RUNNING, WRONG_SUBMISSION, HostEpisode, host_functions
+from jaxarc.native.host import INVALID, NEWLY_SOLVED, RUNNING, WRONG_SUBMISSION, HostEpisode, host_functions
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.tasks.sampling import cumulative_weights
 from jaxarc.wrappers.flat_actions import FlatActions
 
-_SAMPLES: Final = 2048  # rewards that are compared
 _INTEGERS: Final = (int, np.int64, np.int32)
 
 
@@ -45,7 +41,6 @@ def plays_on_host(env: Environment[Any], params: EnvParams) -> bool:
         and choose_executor(config.environment.executor) == "native"
         and not config.action.mask_in_info
         and not (config.switches_pairs and shows_more_than_the_canvas(config))
-        and _rounding_of_rewards(config) is not None
     )
 
 
@@ -71,7 +66,7 @@ class HostEpisodes:
     def __init__(self, env: Environment[Any], params: EnvParams, space: spaces.Space):
         functions = host_functions()
         assert functions is not None, "there is a library where plays_on_host is true"
-        self._step, self._restart, _ = functions
+        self._step, self._restart = functions
         params = declared_params(params)
         config = params.config
         self._env = env
@@ -82,7 +77,12 @@ class HostEpisodes:
         self._limits = space.nvec.tolist() if isinstance(space, spaces.MultiDiscrete) else []
         self._mask = np.zeros(config.grid_shape, np.uint8)  # of an action in the mask format
         self._arrays = _task_arrays(params)
-        self._episode = _episode_of(config, _rounding_of_rewards(config) or 0)
+        self._episode = HostEpisode(
+            height=config.grid_shape[0],
+            width=config.grid_shape[1],
+            **step_numbers(config, hides_all=config.episode.mode == "test"),
+            **restart_numbers(config),
+        )
         self._reference = ctypes.byref(self._episode)
         self._held: Any = None  # the _Start of the episode
         self._bytes: Any = None  # of which its arrays are views, where a compiled program returned them
@@ -129,10 +129,12 @@ class HostEpisodes:
             ValueError: the action is not in the action space.
         """
         self._read(action)
+        state = self._held.state
+        before = state.similarity_score.item()
         self._step(self._reference)
-        terminated, truncated = self._held.state.endings.tolist()
-        episode = self._episode
-        return self._observations.show(), episode.reward, terminated, truncated, self._info(episode.facts)
+        facts = self._episode.facts
+        reward = self._reward(facts, before, state.similarity_score.item())
+        return self._observations.show(), reward, *state.endings.tolist(), self._info(facts)
 
     def _begin(self, packed: Packed) -> tuple[Any, dict[str, Any]]:
         form = (packed.structure, packed.layout)
@@ -230,8 +232,7 @@ class HostEpisodes:
         state = self._held.state
         counts = state.counts.tolist()
         config = self._params.config
-        mode = config.episode.mode
-        hidden = counts[PAIR] >= self._episode.num_open if mode == "trials" else mode == "test"
+        hidden = self._is_hidden()
         return {
             "discount": 0.0 if state.endings[0] else 1.0,
             "invalid_action": facts & (INVALID | RUNNING) == INVALID | RUNNING,
@@ -243,24 +244,25 @@ class HostEpisodes:
             "task_index": counts[TASK],
         }
 
+    def _reward(self, facts: int, before: float, after: float) -> float:
+        """The reward of a step; see :func:`jaxarc.envs.transition.compute_reward`."""
+        if not facts & RUNNING:
+            return 0.0
+        rule = self._params.config.reward
+        hidden = self._is_hidden()
+        reward = 0.0 if hidden else rule.similarity_weight * (rule.gamma * after - before)
+        reward += rule.step_penalty
+        if facts & INVALID:
+            reward += rule.invalid_action_penalty
+        if not hidden or rule.score_on_submit:
+            reward += rule.success_bonus if facts & NEWLY_SOLVED else 0.0
+            reward += rule.unsolved_submission_penalty if facts & WRONG_SUBMISSION else 0.0
+        return float(np.float32(reward))
 
-def _episode_of(config: JaxArcConfig, rounding: int) -> HostEpisode:
-    """Return what the library takes, with the rules of a config; ``rounding`` is that of its rewards."""
-    rule = config.reward
-    height, width = config.grid_shape
-    return HostEpisode(
-        height=height,
-        width=width,
-        **step_numbers(config, hides_all=config.episode.mode == "test"),
-        **restart_numbers(config),
-        rounding=rounding,
-        gamma=rule.gamma,
-        similarity_weight=rule.similarity_weight,
-        step_penalty=rule.step_penalty,
-        success_bonus=rule.success_bonus,
-        unsolved_submission_penalty=rule.unsolved_submission_penalty,
-        invalid_action_penalty=rule.invalid_action_penalty,
-    )
+    def _is_hidden(self) -> bool:
+        """Whether the pair that is played hides its output."""
+        mode = self._params.config.episode.mode
+        return self._held.state.counts[PAIR] >= self._episode.num_open if mode == "trials" else mode == "test"
 
 
 def _task_arrays(params: EnvParams) -> dict[str, np.ndarray | None]:
@@ -296,47 +298,3 @@ def _pack_start(state: ArcEnvState, observation: Any, params: EnvParams) -> Pack
     num_open = source.count if source.num_open is None else source.num_open
     rows = jnp.stack([source.first_row, source.count, num_open])
     return pack(_Start(state, source.order, source.colors, rows, observation))
-
-
-@functools.cache
-def _rounding_of_rewards(config: JaxArcConfig) -> int | None:
-    """Find out how XLA rounds the products and sums of a reward on this machine: one of the ways that the library has.
-
-    None where the library gives other bits in every way: another version of XLA may compute in another order.
-    """
-    mode = config.episode.mode
-    generator = np.random.default_rng(0)
-    cells = generator.integers(1, 901, (2, _SAMPLES))
-    before, after = (generator.integers(0, cells + 1) / cells).astype(np.float32)
-    facts = generator.integers(0, 16, _SAMPLES).astype(np.int32)
-    hidden = generator.random(_SAMPLES) < 0.5 if mode == "trials" else np.full(_SAMPLES, mode == "test")
-
-    @jax.jit
-    def in_xla(before: Array, after: Array, bits: Array, is_hidden: Array) -> Float32[Array, " N"]:
-        has: Any = lambda fact: bits & fact != 0
-        # As in a step, what no mode changes is a constant.
-        hides = is_hidden if mode == "trials" else jnp.full(before.shape, mode == "test")
-        inputs = RewardInputs(before, after, has(NEWLY_SOLVED), has(WRONG_SUBMISSION), has(INVALID), hides)
-        return jnp.where(has(RUNNING), compute_reward(inputs, config), jnp.float32(0))
-
-    wanted = np.asarray(in_xla(before, after, facts, hidden)).tobytes()
-    return next((way for way in ROUNDINGS if _rewards(config, way, before, after, facts, hidden) == wanted), None)
-
-
-def _rewards(config: JaxArcConfig, rounding: int, *inputs: np.ndarray) -> bytes:
-    """Return the rewards of the library."""
-    functions = host_functions()
-    assert functions is not None
-    _, _, reward = functions
-    counts = np.zeros(5, np.int32)  # pair 0 is played
-    similarity = np.zeros(1, np.float32)
-    episode = _episode_of(config, rounding)
-    episode.point_at({"counts": counts, "similarity": similarity})
-    rewards = []
-    for before, after, facts, is_hidden in zip(*(column.tolist() for column in inputs), strict=True):
-        similarity[0] = after
-        episode.facts = facts
-        episode.num_open = int(not is_hidden)
-        reward(ctypes.byref(episode), before)
-        rewards.append(episode.reward)
-    return np.array(rewards, np.float32).tobytes()

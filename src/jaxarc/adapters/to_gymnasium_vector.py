@@ -38,14 +38,13 @@ from jaxarc.adapters.gymnasium_making import (
     without_action_checks,
 )
 from jaxarc.adapters.packing import Packed, pack
-from jaxarc.envs.compilation import choose_executor, update_rows
-from jaxarc.envs.conditional_reset import RESET_FRACTION
+from jaxarc.envs.conditional_reset import reset_where
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.params import EnvParams
 
 _VECTOR_ONLY: Final = ("num_envs", "autoreset_mode", "render_mode")
-_OPTIONS: Final = ("task_index", "pair_index", "reset_mask")
+_OPTIONS: Final = ("task_index", "pair_index")
 
 
 class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]  # `spec`, as a property
@@ -61,17 +60,16 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
       ignores the action, starts the next episode, and has reward 0.
     - ``SAME_STEP``: it returns the next episode's first observation; ``infos["final_obs"]`` and ``infos["final_info"]``
       describe the ended one where ``infos["_final_obs"]`` is true.
-    - ``DISABLED``: the caller resets, with ``reset(options={"reset_mask": mask})``.
 
     Args:
         env: without auto-reset.
         params: tasks and rules, shared by all environments.
         num_envs: B, 1 or more.
-        autoreset_mode: an ``AutoresetMode`` or its value, such as ``"NextStep"``.
+        autoreset_mode: one of the two, or its value, such as ``"NextStep"``.
         render_mode: ``"rgb_array"``, ``"ansi"`` or None.
 
     Raises:
-        ValueError: the environment resets itself, ``num_envs`` is below 1, or a mode is unknown.
+        ValueError: the environment resets itself, ``num_envs`` is below 1, or there is no such mode.
         ForkedProcessError: this process was forked after JAX had started.
     """
 
@@ -94,6 +92,8 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
         self._env = env
         self._params = without_action_checks(params)
         self.autoreset_mode = AutoresetMode(autoreset_mode)  # where TorchRL looks for it
+        if self.autoreset_mode is AutoresetMode.DISABLED:
+            raise ValueError("a batch resets by itself; choose autoreset_mode='NextStep' or 'SameStep', got 'Disabled'")
         self._states: Any = None
         self._ended = np.zeros(num_envs, np.bool_)  # episodes that ended in the last step
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}
@@ -107,35 +107,34 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Start an episode in every environment, or where ``options["reset_mask"]`` is true.
+        """Start an episode in every environment.
 
         The options ``task_index`` and ``pair_index`` name what to play, for all environments or one for each.
 
         Raises:
             ValueError: seeds or an option are wrong.
             IndexError: there is no such task or pair.
-            ResetNeeded: a mask is given before all environments were reset once.
         """
         require_own_jax()
-        options = read_options(options, _OPTIONS)
-        mask = self._read_mask(options.pop("reset_mask", None))
-        self._states = self._start(seed, options, mask)
-        self._ended = self._ended & ~mask
+        self._states = self._start(seed, read_options(options, _OPTIONS))
+        self._ended = np.zeros(self.num_envs, np.bool_)
         observation, info = _show_packed(self._env, self._states, self._params).unpack()
-        return to_gymnasium_observation(observation, 1), _masked(info, mask)
+        return to_gymnasium_observation(observation, 1), _masked(info, np.ones(self.num_envs, np.bool_))
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Take a step in every environment.
 
         Raises:
-            ResetNeeded: no episode has been started, or in mode ``DISABLED`` one has ended and was not reset.
+            ResetNeeded: no episode has been started.
             ValueError: the actions are not in the action space.
         """
-        self._require_episodes()
+        self._require_started()
         actions = require_action(self.action_space, actions)
-        self._states, seen, last = _step(
-            self._env, self._states, actions, self._ended, self._params, self.autoreset_mode
-        )
+        if self.autoreset_mode is AutoresetMode.SAME_STEP:
+            self._states, seen, last = _step_and_reset(self._env, self._states, actions, self._params)
+        else:
+            self._states, seen = _reset_or_step(self._env, self._states, actions, self._ended, self._params)
+            last = None
         observation, rewards, terminations, truncations, info = seen.unpack()
         self._ended = terminations | truncations
         infos = _masked(info, np.ones(self.num_envs, np.bool_))
@@ -165,24 +164,17 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
         self._require_started()
         return tuple(draw_frame(grid, self.render_mode) for grid in working_grids(self._states))
 
-    def _start(
-        self, seed: int | Sequence[int | None] | None, chosen: dict[str, Any], mask: Bool[np.ndarray, " B"]
-    ) -> Any:
-        """Return the states after episodes were started where the mask is true."""
+    def _start(self, seed: int | Sequence[int | None] | None, chosen: dict[str, Any]) -> Any:
         seeds = self._read_seeds(seed)
         if seeds is None and not chosen and self._states is not None:
-            if mask.all():
-                return _reset_next(self._env, self._states, self._params)
-            return _reset_rows(self._env, mask, self._states, self._params)
+            return _reset_next(self._env, self._states, self._params)
         keys = np.stack([key_words(one, self.np_random) for one in seeds or [None] * self.num_envs])
-        tasks, pairs = (self._read_indices(name, chosen.get(name)) for name in _OPTIONS[:2])
+        tasks, pairs = (self._read_indices(name, chosen.get(name)) for name in _OPTIONS)
         for task, pair in {*zip(tasks, pairs, strict=True)}:
             self._params.require_index(task, pair)
         # None leaves the choice to the environment, for all rows or for none: the axes of ``vmap`` are static.
         columns = [None if None in column else np.array(column, np.int32) for column in (tasks, pairs)]
-        states = _reset(self._env, keys, self._params, *columns)
-        # All rows are reset, and those outside of the mask keep the state they had.
-        return states if mask.all() else _merge(mask, states, self._states)
+        return _reset(self._env, keys, self._params, *columns)
 
     def _read_seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None] | None:
         if seed is None:
@@ -208,29 +200,10 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
             )
         return np.broadcast_to(indices, self.num_envs).tolist()
 
-    def _read_mask(self, mask: Any) -> Bool[np.ndarray, " B"]:
-        if mask is None:
-            return np.ones(self.num_envs, np.bool_)
-        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
-            raise ValueError(f"options['reset_mask'] must be a NumPy array bool[{self.num_envs}], got {mask!r}")
-        if not mask.any():
-            raise ValueError("options['reset_mask'] must be true somewhere; leave it out to reset all environments")
-        if self._states is None:
-            raise gymnasium.error.ResetNeeded("reset all environments once before resetting some with a reset_mask")
-        return mask
-
     def _require_started(self) -> None:
         require_own_jax()
         if self._states is None:
             raise gymnasium.error.ResetNeeded("no episode has been started; call reset() first")
-
-    def _require_episodes(self) -> None:
-        self._require_started()
-        if self.autoreset_mode is AutoresetMode.DISABLED and self._ended.any():
-            raise gymnasium.error.ResetNeeded(
-                f"the episodes of environments {np.flatnonzero(self._ended).tolist()} have ended; reset them with "
-                "reset(options={'reset_mask': mask})"
-            )
 
     def _final(self, observation: Any, info: dict[str, np.ndarray]) -> dict[str, Any]:
         ended = self._ended.copy()
@@ -279,43 +252,30 @@ def _show(env: Environment[Any], states: Any, params: EnvParams) -> Any:
     return jax.vmap(env.observe, (0, None))(states, params), jax.vmap(env.info, (0, None))(states, params)
 
 
-@partial(jax.jit, static_argnames="mode", donate_argnames="states")
-def _step(
-    env: Environment[Any],
-    states: Any,
-    actions: Any,
-    ended: Bool[Array, " B"],
-    params: EnvParams,
-    mode: AutoresetMode,
-) -> tuple[Any, Packed, Packed | None]:
-    """Step, and start the next episode where the mode says so.
-
-    Returns:
-        The states, what is seen of them, and in mode ``SAME_STEP`` observation and info before any reset.
-    """
+@partial(jax.jit, donate_argnames="states")
+def _step_and_reset(env: Environment[Any], states: Any, actions: Any, params: EnvParams) -> tuple[Any, Packed, Packed]:
+    """Step, and reset where an episode ended, as auto-reset does; return states, and what is seen after and before."""
     actions = to_our_action(env.action_space(params), actions)
-    states, observation, rewards, dones, info = jax.vmap(env.step, (0, 0, None))(states, actions, params)
-    # The flags are those of the step, read before any reset. In SAME_STEP rows that ended now are reset now, and what
-    # they showed last is returned beside. In NEXT_STEP rows that ended in the step before are reset instead of stepped.
-    flags = info["terminated"], info["truncated"]
-    if mode is AutoresetMode.DISABLED:
-        return states, pack((observation, rewards, *flags, info)), None
-    last = (observation, info) if mode is AutoresetMode.SAME_STEP else None
-    resets = dones if last is not None else ended
-    if last is None:  # an episode that had ended before the step starts anew instead of taking it
-        flags = flags[0] & ~ended, flags[1] & ~ended
-    states = _reset_rows(env, resets, states, params)
+    states, observation, rewards, dones, info = jax.vmap(env.step_and_reset, (0, 0, None))(states, actions, params)
+    last = info.pop("final_observation"), {name: value for name, value in info.items() if name != "action_mask"}
+    first = jax.vmap(env.info, (0, None))(states, params)
+    seen = (observation, rewards, info["terminated"], info["truncated"], _merge(dones, first, info))
+    return states, pack(seen), pack(last)
+
+
+@partial(jax.jit, donate_argnames="states")
+def _reset_or_step(
+    env: Environment[Any], states: Any, actions: Any, ended: Bool[Array, " B"], params: EnvParams
+) -> tuple[Any, Packed]:
+    """Reset the environments whose episode had ended, and step the others; return states, and what is seen of them."""
+    # All are stepped, since a state that is done stays as it is, with reward 0.
+    actions = to_our_action(env.action_space(params), actions)
+    states, _, rewards, _, info = jax.vmap(env.step, (0, 0, None))(states, actions, params)
+    flags = info["terminated"] & ~ended, info["truncated"] & ~ended
+    reset = lambda state, _, params: env.reset_next(state, params)[0]
+    states = jax.vmap(lambda need, state: reset_where(need, reset, state, (), params))(ended, states)
     observation, first = _show(env, states, params)
-    seen = pack((observation, rewards, *flags, _merge(resets, first, info)))
-    return states, seen, None if last is None else pack(last)
-
-
-@jax.jit
-def _reset_rows(env: Environment[Any], rows: Bool[Array, " B"], states: Any, params: EnvParams) -> Any:
-    """Start the next episode in some rows; on a CPU at the cost of those rows alone."""
-    reset = lambda some, _: _reset_next(env, some, params)
-    executor = choose_executor(params.config.environment.executor)
-    return update_rows(executor, rows, reset, states, (), RESET_FRACTION)
+    return states, pack((observation, rewards, *flags, _merge(ended, first, info)))
 
 
 def _masked(info: dict[str, np.ndarray], mask: Bool[np.ndarray, " B"]) -> dict[str, np.ndarray]:

@@ -1,13 +1,9 @@
-// One environment whose arrays the host keeps: its step with the reward, and the start of its next episode, without XLA.
+// One environment whose arrays the host keeps: its step, and the start of its next episode, without XLA.
 #pragma once
 
 #include "restart.h"
 
 namespace jaxarc {
-
-// How XLA rounds a product and what is added to it on a machine: apart; together; together even where a choice by data
-// stands between the two.
-enum Rounding { kApart, kTogether, kTogetherPastChoices };
 
 // What jaxarc/native/host.py fills in, field by field; an array that is not there is null. The flags are the bits of
 // Rules, in its order; the arrays from first_pair on are those of Tasks, and only a restart reads them.
@@ -47,61 +43,13 @@ struct HostEpisode {
   int64_t mode;
   int64_t is_in_turn;
   int64_t is_random_pair;
-  int64_t rounding;  // of rewards
   int32_t operation;
   int32_t corners[4];
   int32_t first_row;
   int32_t pair_count;
   int32_t num_open;  // of trials
   int32_t facts;     // of the step
-  float gamma;
-  float similarity_weight;
-  float step_penalty;
-  float success_bonus;
-  float unsolved_submission_penalty;
-  float invalid_action_penalty;
-  float reward;  // of the step
 };
-
-inline Rules host_rules(const HostEpisode& episode) {
-  return rules_of(episode.legal, episode.flags, episode.max_submissions, episode.max_steps);
-}
-
-inline float multiply_add(float factor, float value, float term, bool is_together) {
-  return is_together ? __builtin_fmaf(factor, value, term) : factor * value + term;
-}
-
-// The reward of a step that was taken: compute_reward in jaxarc/envs/transition.py, and the bits that XLA gives. It drops
-// a term that is always 0, and may round a product together with the first term that is left. Which Rounding a machine
-// has, jaxarc/adapters/host_episodes.py finds out.
-inline void host_reward(HostEpisode& episode, float before) {
-  const Rules rules = host_rules(episode);
-  const bool may_hide = episode.mode == kTrials;
-  const bool is_hidden = may_hide ? episode.counts[kPairIndex] >= episode.num_open : rules.hides_all;
-  const bool is_scored = !is_hidden || rules.score_on_submit;
-  const bool scores = may_hide || is_scored;
-  const auto had = [&](Fact fact) { return (episode.facts & fact) != 0; };
-  const struct {
-    bool happened;
-    float value;
-  } terms[] = {{true, episode.step_penalty},
-               {had(kNewlySolved) && is_scored, scores ? episode.success_bonus : 0},
-               {had(kWrongSubmission) && is_scored, scores ? episode.unsolved_submission_penalty : 0},
-               {had(kInvalid), episode.invalid_action_penalty}};
-  const bool is_together = episode.rounding != kApart;
-  const float weight = episode.similarity_weight;
-  const float shaping = multiply_add(episode.gamma, *episode.similarity, -before, is_together);
-  // A product that waits for a term.
-  bool is_product = !is_hidden && (!may_hide || episode.rounding == kTogetherPastChoices);
-  float reward = is_hidden ? 0 : weight * shaping;
-  for (const auto& term : terms) {
-    if (term.value == 0) continue;
-    const float value = term.happened ? term.value : 0;
-    reward = is_product ? multiply_add(weight, shaping, value, is_together) : reward + value;
-    is_product = false;
-  }
-  episode.reward = (episode.facts & kRunning) != 0 ? reward : 0;
-}
 
 inline void point_at_states(const HostEpisode& episode, States& states) {
   Batch& batch = states.edit;
@@ -135,9 +83,8 @@ inline void host_step(HostEpisode& episode) {
   steps.orders = episode.order;
   steps.order_length = episode.order_length;
   steps.facts = &episode.facts;
-  const float before = *episode.similarity;
-  step_batch(steps, host_rules(episode), [](int64_t, int) {});
-  host_reward(episode, before);
+  const Rules rules = rules_of(episode.legal, episode.flags, episode.max_submissions, episode.max_steps);
+  step_batch(steps, rules, [](int64_t, int) {});
 }
 
 inline void host_restart(HostEpisode& episode) {

@@ -30,13 +30,7 @@ _ARRAYS: Final[dict[str, Any]] = {  # as in host.h
 _NUMBERS: Final = (
     *("height", "width", "capacity", "record_bytes", "num_pairs", "order_length"),
     *("legal", "flags", "max_submissions", "max_steps", "num_tasks", "mode", "is_in_turn", "is_random_pair"),
-    "rounding",
 )
-_REWARD_TERMS: Final = (
-    *("gamma", "similarity_weight", "step_penalty", "success_bonus", "unsolved_submission_penalty"),
-    "invalid_action_penalty",
-)
-ROUNDINGS: Final = range(3)  # of rewards: apart, together, together past choices; as in host.h
 RUNNING, NEWLY_SOLVED, WRONG_SUBMISSION, INVALID = (1, 2, 4, 8)  # bits of the facts of a step, as in step.h
 
 
@@ -55,8 +49,6 @@ class HostEpisode(ctypes.Structure):
         ("pair_count", ctypes.c_int32),
         ("num_open", ctypes.c_int32),
         ("facts", ctypes.c_int32),
-        *((name, ctypes.c_float) for name in _REWARD_TERMS),
-        ("reward", ctypes.c_float),
     )
 
     def point_at(self, arrays: Mapping[str, np.ndarray | None]) -> None:
@@ -101,16 +93,14 @@ class HostEpisode(ctypes.Structure):
         }
 
 
-def host_functions() -> tuple[Any, Any, Any] | None:
-    """Return the functions that step, restart and reward a :class:`HostEpisode`; None where there is no library.
+def host_functions() -> tuple[Any, Any] | None:
+    """Return the functions that step and restart a :class:`HostEpisode`; None where there is no library.
 
-    Each takes a reference, ``ctypes.byref(episode)``, and the last one the similarity before the step.
+    Each takes a reference, ``ctypes.byref(episode)``.
     """
     library = native_library()
     if library is None:
         return None
-    step, restart, reward = (library.functions[name] for name in ("host_step", "host_restart", "host_reward"))
-    for function in (step, restart, reward):
-        function.restype = None
-    reward.argtypes = (ctypes.c_void_p, ctypes.c_float)
-    return step, restart, reward
+    step, restart = (library.functions[name] for name in ("host_step", "host_restart"))
+    step.restype = restart.restype = None
+    return step, restart

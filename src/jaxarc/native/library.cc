@@ -298,5 +298,4 @@ JAXARC_HANDLER(fold_in)
 
 void jaxarc_host_step(jaxarc::HostEpisode* episode) { jaxarc::host_step(*episode); }
 void jaxarc_host_restart(jaxarc::HostEpisode* episode) { jaxarc::host_restart(*episode); }
-void jaxarc_host_reward(jaxarc::HostEpisode* episode, float before) { jaxarc::host_reward(*episode, before); }
 }

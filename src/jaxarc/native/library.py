@@ -36,7 +36,7 @@ _SOURCES: Final = Path(__file__).resolve().parent
 SEARCH_SOURCES: Final = _SOURCES / "search"
 # Functions of the library: jaxarc_edit and so on.
 _KERNELS: Final = ("edit", "step", "restart", "advance", "sample_corners", "sample_masks", "fold_in")
-_HOST_FUNCTIONS: Final = ("host_step", "host_restart", "host_reward")  # which no program of XLA calls; see host.py
+_HOST_FUNCTIONS: Final = ("host_step", "host_restart")  # which no program of XLA calls; see host.py
 _DIGEST_BYTES: Final = hashlib.sha256().digest_size
 _DIGITS: Final = 12  # of a digest in a name
 

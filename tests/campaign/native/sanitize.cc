@@ -301,15 +301,12 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   host.mode = mode;
   host.is_in_turn = draw(0, 1);
   host.is_random_pair = draw(0, 1);
-  host.rounding = draw(kApart, kTogetherPastChoices);
-  host.gamma = host.similarity_weight = 0.9f;
   host_restart(host);
   for (int step = 0; step < kSteps; step++) {
     host.operation = draw(-1, kLastOperation);
     for (int32_t& corner : host.corners) corner = draw(-1, kMaxSide);
     host_step(host);
     require_area(host.grid, host.sizes[kHeight], host.sizes[kWidth], host.operation, shape);
-    require(host.reward >= -1 && host.reward <= 1, "the reward is no share", host.operation, shape);
     if (host.endings[0] || host.endings[1]) host_restart(host);
   }
 }
