@@ -131,5 +131,5 @@ def test_a_trace_that_cannot_be_imitated_is_named(tmp_path, file, tasks, world, 
 def test_traces_of_other_pairs_alone_are_refused(file, tasks, world):
     learned, params = world
     other = [dataclasses.replace(task, train=((task.train[0][1], task.train[0][0]),)) for task in learned]
-    with pytest.raises(TraceExampleError, match="has no trace of the 16 pairs that are learned from"):
+    with pytest.raises(TraceExampleError, match="16 pairs"):
         load_examples(file, tasks, TaskSet("others", tuple(other)), params, GAMMA)

@@ -231,7 +231,7 @@ def test_validate_and_step():
     config, _, state, _ = quick_start()
     assert eqx.tree_equal(validate_and_step(state, five_five(), config), arc_step(state, five_five(), config))
     wrong = eqx.tree_at(lambda action: action.row, five_five(), jnp.int32(30))
-    with pytest.raises(RuntimeError, match=r"Invalid point row 30: it must be in \[0, 29\]"):
+    with pytest.raises(RuntimeError, match=r"point row 30.*\[0, 29\]"):
         validate_and_step(state, wrong, config)
 
 

@@ -140,7 +140,7 @@ def test_grid_that_is_none_cannot_be_solved(wrong, complaint):
 
 @pytest.mark.parametrize("wrong", [{"width": 0}, {"copying": -1}, {"shifts": 1.5}, {"width": True}])
 def test_setting_out_of_range_is_named(wrong):
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be a whole number"):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
         Painter(**wrong)
 
 

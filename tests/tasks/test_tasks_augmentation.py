@@ -160,6 +160,6 @@ def test_buffer_refuses_symmetries_that_it_cannot_hold():
     tasks = TaskSet("one", (RawTask("a", [([[1]], [[2]])], [([[1]], [[2]])]),))
     with pytest.raises(ValueError, match="square canvas, got 2x3"):
         tasks.buffer((2, 3)).with_symmetries(8)
-    with pytest.raises(ValueError, match="1, 4 or 8 symmetries of its tasks, got 3"):
+    with pytest.raises(ValueError, match=r"1, 4 or 8 .*3"):
         tasks.buffer((2, 3)).with_symmetries(3)
     assert tasks.buffer((2, 3)).with_symmetries(4).inputs.shape == (8, 6)

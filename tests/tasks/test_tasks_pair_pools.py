@@ -181,7 +181,7 @@ def test_the_number_of_demonstrations_can_be_chosen(re_arc):
     env, params = jaxarc.make(pool, max_grid_height=3, max_grid_width=3)
     state, _ = env.reset(jax.random.key(0), params)
     assert state.pairs.inputs.shape == (7, 9)
-    with pytest.raises(ValueError, match=r"'007bbfb7' has 7 pairs, and an episode draws 7 \+ 1"):
+    with pytest.raises(ValueError, match=r"'007bbfb7' has 7 .*7 \+ 1"):
         load_tasks(re_arc).pair_pool(num_train=7)
 
 

@@ -199,7 +199,7 @@ def test_observations_lie_in_their_space():
 
 def test_wrong_use_is_refused():
     params = make_params()
-    with pytest.raises(ValueError, match="trials go through the pairs themselves, got pair_index=1"):
+    with pytest.raises(ValueError, match="pair_index=1"):
         ENV.reset(jax.random.key(0), params, 0, 1)
     plain = dataclasses.replace(params, config=params.config.with_fields(mode="train"))
     with pytest.raises(ValueError, match=r"Trials needs episode\.mode='trials', got 'train'"):
@@ -207,5 +207,5 @@ def test_wrong_use_is_refused():
     for field in ("allow_demo_switching", "reveal_target"):
         with pytest.raises(ValueError, match="trials"):
             make_params(**{field: True})
-    with pytest.raises(ValueError, match="start_grid='partial' shows cells of the hidden target"):
+    with pytest.raises(ValueError, match="start_grid='partial'"):
         make_params(start_grid="partial")
