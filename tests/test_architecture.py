@@ -107,7 +107,7 @@ MAX_LINES = {
     "evaluation": 1570,
     "experts": 2790,
     "io": 200,
-    "native": 5290,
+    "native": 5390,
     "nn": 570,
     "parallel": 1740,
     "play": 1330,
