@@ -12,10 +12,12 @@ PEERS := benchmarks/.venv-peers
 MUTANTS := tests/campaign/.venv-mutants
 CUDA := tests/campaign/accelerator/.venv-cuda
 SANITIZED := dist
+ZIG := .venv/zig
+WHEELS := linux-x86_64 linux-aarch64 macos-arm64 macos-x86_64 windows-x86_64
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help train test test-all test-nightly lint format types docs wheel clean benchmark-peers
+.PHONY: help train test test-all test-nightly lint format types docs wheel wheels clean benchmark-peers
 .PHONY: coverage modes sanitize fuzz mutants kills corrupt fuzz-input soak audit
 .PHONY: accelerator accelerator-measure
 .DEFAULT_GOAL := help
@@ -27,6 +29,7 @@ help:
 	@echo "make lint     ruff, check and format              make format   let ruff repair both"
 	@echo "make types    pyright                             make docs     build the pages into dist/docs"
 	@echo "make wheel    build the wheel into dist           make clean    remove .venv, caches and dist"
+	@echo "make wheels   build that of every platform, with the C++ libraries (0.5 GB of compilers, mostly download)"
 	@echo "make benchmark-peers   compare the speed with JaxARC 1.0.3 and ARCLE 0.2.6   (ARGS: --quick, --help)"
 	@echo
 	@echo "Campaigns, which try more than a test may (all take ARGS=--help; docs/reliability.md says what they found):"
@@ -83,6 +86,15 @@ modes: $(READY)
 
 wheel: $(READY)
 	$(BIN)/python -m pip wheel -qq --no-deps --wheel-dir dist .
+
+# A wheel that JAXARC_WHEEL does not name is pure. Each is built from this tree, and none from the one before.
+wheels: $(ZIG)/.ready
+	rm -f dist/jaxarc_rl-*.whl
+	for name in "" $(WHEELS); do \
+	    JAXARC_WHEEL=$$name $(ZIG)/bin/python -m hatchling build --target wheel --directory dist || exit 1; \
+	done
+	$(ZIG)/bin/twine check --strict dist/jaxarc_rl-*.whl
+	for wheel in dist/jaxarc_rl-*-manylinux*.whl; do $(ZIG)/bin/auditwheel show $$wheel || exit 1; done
 
 benchmark-peers: $(READY) $(PEERS)/.ready
 	$(BIN)/python benchmarks/compare_peers.py $(ARGS)
@@ -157,6 +169,15 @@ $(PEERS)/.ready: benchmarks/requirements-peers.txt | $(READY)
 	@rm -rf $(PEERS)
 	@$(BIN)/python -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip install -qq --requirement benchmarks/requirements-peers.txt
+	@touch $@
+
+# zig compiles for every system. A library that was compiled with the headers of the oldest jaxlib loads on every newer one.
+$(ZIG)/.ready: pyproject.toml | $(READY)
+	@echo "Building $(ZIG) (once; about a minute, mostly download) ..."
+	@rm -rf $(ZIG)
+	@$(BIN)/python -m venv $(ZIG)
+	@$(ZIG)/bin/python -m pip install -qq "hatchling>=1.27" ziglang==0.17.1 auditwheel==6.8.2 twine==7.0.0
+	@$(ZIG)/bin/python -m pip install -qq --no-deps "jaxlib==$$(sed -n 's/^ *"jaxlib>=\([0-9.]*\).*/\1/p' pyproject.toml)"
 	@touch $@
 
 # The tool that makes mutants has a database and a web server in tow, so it stays out of .venv.

@@ -124,7 +124,7 @@ MAX_LINES = {
     "evaluation": 1570,
     "experts": 2790,
     "io": 200,
-    "native": 5230,
+    "native": 5340,
     "nn": 570,
     "parallel": 1740,
     "play": 1330,

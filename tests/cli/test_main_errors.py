@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 import jaxarc
 from jaxarc.cli.main import COMMANDS, load_command, subcommands
+from jaxarc.native.library import native_library
 
 
 def run(*arguments):
@@ -123,6 +124,8 @@ def test_info_names_versions_folders_and_missing_extras(monkeypatch, tmp_path):
     assert facts["folders"]["data"] == {"path": str(tmp_path), "bytes": 5}
     assert facts["extras"]["play"] == ["uvicorn"]
     assert facts["executor"] == EXECUTORS[0]
+    known = native_library()
+    assert facts["library"] == (known and str(known.path))
     assert "pip install uvicorn" in run("info")[1]
 
 

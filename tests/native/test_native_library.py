@@ -22,6 +22,7 @@ from jaxarc.native.library import (
     NativeLibraryWarning,
     find_compiler,
     is_sound,
+    library_stem,
     load_library,
     native_library,
 )
@@ -62,6 +63,98 @@ def test_a_library_that_is_there_is_loaded_as_it_is(cache):
     assert cache.stat().st_mtime_ns == before
 
 
+@pytest.fixture
+def shipped(cache, monkeypatch, tmp_path):
+    """The library of a wheel: that of the cache, in a folder as a wheel has it, for the second level of two."""
+    folder = tmp_path / "lib"
+    folder.mkdir()
+    monkeypatch.setattr(library, "_SHIPPED", folder)
+    monkeypatch.setattr(library, "_levels", lambda: ["fast", "slow"])
+    return shutil.copy(cache, folder / f"{library_stem(Path(library.__file__).parent, 'slow')}.so")
+
+
+def test_the_library_of_a_wheel_is_loaded_by_level_and_nothing_is_built(shipped, cache, monkeypatch):
+    cache.unlink()
+    monkeypatch.setenv("CXX", "/nowhere/c++")
+    assert load_library()[0] == shipped
+    fast = shutil.copy(shipped, shipped.with_name(shipped.name.replace("slow", "fast")))
+    assert load_library()[0] == fast
+    native_library.cache_clear()
+    known = native_library()
+    native_library.cache_clear()
+    assert known is not None
+    assert known.path == fast
+    assert all(target.startswith(fast.stem) for target in known.targets.values())
+    monkeypatch.setattr(library, "_levels", list)
+    with pytest.raises(NativeLibraryError, match="/nowhere/c"):
+        load_library()
+
+
+def test_the_library_of_a_wheel_serves_no_other_sources(shipped, cache, monkeypatch, tmp_path):
+    copied = shutil.copytree(Path(library.__file__).parent, tmp_path / "native")
+    with (copied / "flood.h").open("a") as file:
+        file.write("// changed\n")
+    assert name_of_library(monkeypatch, tmp_path, copied) != shipped.name  # it would be built
+
+
+def refuse(path, functions):
+    """Refuse as XLA does a library of an interface that it no longer supports; one that is built here is not."""
+    if path.parent.name == "lib":
+        raise NativeLibraryError(f"{path} is refused")
+
+
+@pytest.mark.parametrize("fault", ["content", "functions", "check"])
+def test_a_library_of_a_wheel_that_cannot_be_used_is_replaced_with_one_warning(shipped, cache, monkeypatch, fault):
+    """As one of another architecture, in a folder from which nothing may be loaded, or of an older interface of XLA."""
+    check = refuse if fault == "check" else lambda path, loaded: None
+    if fault == "content":
+        shipped.write_bytes(b"not a library")
+    if fault == "functions":
+        subprocess.run([*find_compiler(), "-shared", "-x", "c++", os.devnull, "-o", shipped], check=True)
+    with pytest.warns(NativeLibraryWarning, match=shipped.name) as caught:
+        assert load_library(check=check)[0] == cache
+    assert len(caught) == 1
+    assert "\n" not in str(caught[0].message)
+    cache.unlink()
+    monkeypatch.setenv("CXX", "/nowhere/c++")
+    with pytest.raises(NativeLibraryError, match=shipped.name) as error:
+        load_library(check=check)
+    assert "/nowhere/c++" in str(error.value)
+
+
+def test_xla_answers_at_once_where_it_does_not_know_the_interface_of_a_library(cache, monkeypatch):
+    def register(target, *given, **named):
+        raise jax.errors.JaxRuntimeError("INVALID_ARGUMENT: the handler's API version (0.9) is incompatible")
+
+    monkeypatch.setattr(jax.ffi, "register_ffi_target", register)
+    native_library.cache_clear()
+    with pytest.warns(NativeLibraryWarning, match="API version"):
+        assert native_library() is None
+    native_library.cache_clear()
+
+
+def test_sources_that_were_replaced_while_the_process_runs_are_refused(cache, monkeypatch):
+    monkeypatch.setattr(library, "_AT_IMPORT", {Path(library.__file__).parent: "of another version"})
+    with pytest.raises(NativeLibraryError, match="start it again"):
+        load_library()
+
+
+FLAGS_OF_PROCESSORS = {
+    "fpu sse4_2": [],
+    "avx avx2 bmi1 bmi2 f16c fma abm movbe": ["x86_64_v3"],
+    "avx avx2 bmi1 bmi2 f16c fma abm movbe avx512f": ["x86_64_v3"],
+    "avx avx2 bmi1 bmi2 f16c fma abm movbe avx512f avx512bw avx512cd avx512dq avx512vl": ["x86_64_v4", "x86_64_v3"],
+}
+
+
+@pytest.mark.parametrize(("flags", "levels"), FLAGS_OF_PROCESSORS.items())
+def test_a_level_needs_all_instructions_that_its_code_may_have(monkeypatch, flags, levels):
+    monkeypatch.setattr(library.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(library.sys, "platform", "linux")
+    monkeypatch.setattr(library, "_cpuinfo", lambda: {"flags": flags})
+    assert library._levels() == levels
+
+
 @pytest.mark.parametrize(
     "damage", [lambda x: x[:5000], lambda x: x[:-1], lambda x: b"", lambda x: x[:99] + b"?" + x[100:]]
 )
@@ -75,7 +168,7 @@ def test_a_damaged_library_is_built_again(cache, monkeypatch, damage):
     assert cache.read_bytes() == whole
 
 
-def name_of_library(monkeypatch, tmp_path):
+def name_of_library(monkeypatch, tmp_path, sources=None):
     """Return the name of the file that a build would write."""
     monkeypatch.setenv("JAXARC_CACHE", str(tmp_path / "none"))
     names = []
@@ -86,7 +179,7 @@ def name_of_library(monkeypatch, tmp_path):
 
     monkeypatch.setattr(library, "build", note)
     with pytest.raises(NativeLibraryError, match="not built"):
-        load_library()
+        load_library(sources)
     return names[0]
 
 

@@ -20,7 +20,7 @@ from jaxarc.envs.compilation import choose_executor
 from jaxarc.errors import JaxarcError
 from jaxarc.extras import EXTRAS, missing_libraries
 from jaxarc.files import compiled_folder
-from jaxarc.native.library import cache_folder
+from jaxarc.native.library import cache_folder, native_library
 from jaxarc.parallel import host_cores
 from jaxarc.parallel.memory import host_memory
 from jaxarc.traces.cache import default_folder
@@ -45,7 +45,8 @@ def info(as_json: JsonOption = False) -> None:
     table.add_row("machine", escape(f"{facts['system']}, {facts['cores']} cores, {_size(facts['free_memory'])} free"))
     for device in facts["devices"]:
         table.add_row("device", escape(device))
-    table.add_row("executor", escape(facts["executor"]))
+    for name in ("executor", "library"):
+        table.add_row(name, escape(facts[name] or "none"))
     for name, folder in facts["folders"].items():
         table.add_row(name, escape(f"{folder['path']} ({_size(folder['bytes'])})"))
     for name, missing in facts["extras"].items():
@@ -58,19 +59,18 @@ def _facts() -> dict[str, Any]:
     system = platform.uname()
     versions = {"jaxarc": jaxarc.__version__, "python": platform.python_version()}
     versions |= {name: importlib.metadata.version(name) for name in _LIBRARIES}
-    folders = {
-        "native kernels": cache_folder(),
-        "data": data_folder(),
-        "traces": default_folder(),
-        "configs": config_folder(),
-    }
+    executor = _executor()
+    library = native_library() if executor.startswith("native") else None
+    folders = {"native kernels": cache_folder(), "data": data_folder()}
+    folders |= {"traces": default_folder(), "configs": config_folder()}
     return {
         "versions": versions,
         "system": f"{system.system} {system.release} {system.machine}, {sys.executable}",
         "cores": host_cores(),
         "free_memory": host_memory(),
         "devices": [f"{device.platform} {device.id}: {device.device_kind}" for device in jax.devices()],
-        "executor": _executor(),
+        "executor": executor,
+        "library": str(library.path) if library else None,
         "folders": {
             "compiled programs": _compiled(),
             **{name: {"path": str(path), "bytes": _bytes_in(path)} for name, path in folders.items()},
