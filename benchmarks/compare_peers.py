@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from contests import JAXARC, JAXARC_EPISODES, JAXARC_MAP, RATIO_CONTEST, all_contests
+from contests import all_contests
 from draw_speed import draw_speed
 from peer_tasks import write_tasks
 from rich.console import Console
@@ -55,8 +55,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for worker in workers.values():
             worker.close()
     console.print(table(results))
-    if said := verdict(results):
-        console.print(said, soft_wrap=True, highlight=False)
     if not options.quick and not options.only:
         draw_speed(results, PICTURE)
     return 0
@@ -133,21 +131,6 @@ def table(results: dict[str, Any]) -> Table:
                 end_section=place == len(contest["entrants"]) - 1,
             )
     return shown
-
-
-def verdict(results: dict[str, Any]) -> str:
-    """Say how many times faster this package steps 1,024 environments at 30x30 with box actions."""
-    lines = []
-    for contest in results["contests"]:
-        if contest["id"] != RATIO_CONTEST:
-            continue
-        for entrant in contest["entrants"]:
-            if entrant["name"] in {JAXARC.name, JAXARC_MAP.name, JAXARC_EPISODES.name}:
-                ratio, target = entrant["first_is_faster_by"], entrant["target"]
-                goal = "" if target is None else f"; target >= {target:.0f}x: {'met' if entrant['met'] else 'not met'}"
-                spread = f"{ratio['min']:.1f} – {ratio['max']:.1f}"
-                lines.append(f"box actions, 1,024: {ratio['median']:.1f}x {entrant['name']} ({spread}){goal}")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,6 @@ def all_contests(quick: bool) -> tuple[Contest, ...]:
             f"steps of {batch:,} environments, 30x30, box actions",
             ask(batch=batch),
             entrants,
-            {JAXARC.name: 100.0} if f"bbox-{batch}" == RATIO_CONTEST else {},
         )
         for batch, entrants in chosen.items()
     ]

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 Facts = dict[str, float]
 
@@ -76,7 +76,7 @@ def _measure_speed(devices: Devices) -> Facts:
 
 
 def _look_at_programs(devices: Devices) -> Facts:
-    """Bytes on each device, and what the devices send one another, by either executor of XLA."""
+    """Bytes on each device, and what the devices send one another."""
     import jax
 
     from jaxarc.benchmarks.speed import play_params
@@ -86,26 +86,23 @@ def _look_at_programs(devices: Devices) -> Facts:
     from jaxarc.profiling.collectives import count_collectives
     from jaxarc.wrappers import AutoReset
 
-    env, mesh, facts = AutoReset(ArcEnvironment()), data_mesh(), {}
-    given = play_params("bbox")
-    dense = replace(given, config=given.config.with_fields(executor="dense"))
-    ways = {
-        "compact": replicate(given, mesh),
-        "replicated": replicate(dense, mesh),
-    }
-    for name, params in ways.items():
+    env, mesh, given = AutoReset(ArcEnvironment()), data_mesh(), play_params("bbox")
+
+    def program_of(executor: str) -> tuple[Any, Any]:
+        params = replicate(replace(given, config=given.config.with_fields(executor=executor)), mesh)
         plan, _ = make_statics(env, params, RandomPolicy(env.action_space(params)), devices.num_envs, mesh)
-        program = compile_play(plan, 1)
-        sent, costs = count_collectives(program.call).values(), program.call.cost_analysis()
-        parts = [part for leaf in jax.tree.leaves(params.tasks) for part in leaf.addressable_shards]
-        facts |= {
-            f"tasks-{name}": sum(part.data.nbytes for part in parts if part.device == mesh.devices.flat[0]),
-            f"memory-{name}": float(program.bytes_per_device or 0),
-            f"collectives-{name}": sum(collective.num_instructions for collective in sent),
-            f"sent-{name}": sum(collective.num_bytes for collective in sent),
-            f"traffic-{name}": (costs or {}).get("bytes accessed", 0.0) * devices.num_devices / devices.num_envs,
-        }
-    return facts
+        return params, compile_play(plan, 1)
+
+    sent = count_collectives(program_of("compact")[1].call).values()
+    params, dense = program_of("dense")
+    parts = [part for leaf in jax.tree.leaves(params.tasks) for part in leaf.addressable_shards]
+    read_and_written = (dense.call.cost_analysis() or {}).get("bytes accessed", 0.0)
+    return {
+        "collectives-compact": sum(collective.num_instructions for collective in sent),
+        "traffic-replicated": read_and_written * devices.num_devices / devices.num_envs,
+        "tasks-replicated": sum(part.data.nbytes for part in parts if part.device == mesh.devices.flat[0]),
+        "memory-replicated": float(dense.bytes_per_device or 0),
+    }
 
 
 if __name__ == "__main__":

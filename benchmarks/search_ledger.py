@@ -2,17 +2,14 @@
 
     python benchmarks/search_ledger.py 100 --processes 2
     CXX=none JAXARC_CACHE=$(mktemp -d) python benchmarks/search_ledger.py 40 --max-cost 4     # without the C++ library
-    python benchmarks/search_ledger.py --missed runs/FOLDER         # what the tasks ask that an evaluation missed
 
 The outputs are drawn with a fixed seed, so that two versions of the search are compared on the same ones.
 """
 
 import argparse
-import json
 import random
 import time
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 
@@ -21,49 +18,12 @@ from jaxarc.datasets import load_tasks
 from jaxarc.search import Question, search_all
 
 
-def asked(train: list[tuple[np.ndarray, np.ndarray]]) -> str:
-    """Say what a task asks, as far as sizes and colors of its demonstrations tell."""
-    pairs = [(np.asarray(source), np.asarray(target)) for source, target in train]
-    if any(source.shape != target.shape for source, target in pairs):
-        if all(target.size < source.size for source, target in pairs):
-            return "a smaller grid: cut out, choose, count or summarize"
-        return "a grid of another size: repeat, enlarge or assemble"
-    kinds = {
-        "other colors in the same cells": lambda source, target: ((source != 0) == (target != 0)).all(),
-        "more cells: draw, fill or continue": lambda source, target: (target == source)[source != 0].all(),
-        "fewer cells: clear or choose": lambda source, target: (target == source)[target != 0].all(),
-        "the same cells elsewhere: move or sort": lambda source, target: (
-            np.sort(source.ravel()) == np.sort(target.ravel())
-        ).all(),
-    }
-    for kind, holds in kinds.items():
-        if all(holds(source, target) for source, target in pairs):
-            return kind
-    return "several of these at once, in a grid of the same size"
-
-
-def count_missed(folder: Path) -> None:
-    """Print what the tasks ask of which an evaluation of arc-agi-1/training missed an output."""
-    tasks = {task.task_id: task for task in load_tasks("arc-agi-1/training")}
-    lines = map(json.loads, (folder / "tasks.jsonl").read_text().splitlines())
-    missed = [line["task_id"] for line in lines if line["solved_outputs"] < line["num_outputs"]]
-    kinds, all_kinds = (Counter(asked(tasks[name].train) for name in names) for names in (missed, tasks))
-    for kind, count in all_kinds.most_common():
-        print(f"{kind}: {kinds[kind]} of {count} missed")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("count", type=int, nargs="?", default=100, help="test inputs")
-    parser.add_argument(
-        "--missed", type=Path, help="folder of an evaluation of arc-agi-1/training, to count its misses"
-    )
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--max-cost", type=int, default=SearchConfig.max_cost)
     arguments = parser.parse_args()
-    if arguments.missed is not None:
-        count_missed(arguments.missed)
-        return
     tasks = {task.task_id: task for task in load_tasks("arc-agi-1/training")}
     drawn = [(task_id, index) for task_id, task in sorted(tasks.items()) for index in range(len(task.test))]
     random.Random(0).shuffle(drawn)

@@ -5,7 +5,7 @@ import select
 import statistics
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,6 @@ class Contest:
     what: str
     request: Mapping[str, Any]
     entrants: tuple[Entrant, ...]
-    targets: Mapping[str, float] = field(default_factory=dict)  # entrant -> how many times slower it should be
 
 
 class Worker:
@@ -126,7 +125,6 @@ def report(contest: Contest, samples: Samples) -> dict[str, Any]:
     entrants = []
     for entrant in contest.entrants:
         ratios = [ours / theirs for ours, theirs in zip(samples[first.name], samples[entrant.name], strict=True)]
-        target = contest.targets.get(entrant.name)
         entrants.append(
             {
                 "name": entrant.name,
@@ -134,8 +132,6 @@ def report(contest: Contest, samples: Samples) -> dict[str, Any]:
                 "mode": entrant.mode,
                 **_spread(samples[entrant.name]),
                 "first_is_faster_by": None if entrant is first else _spread(ratios),
-                "target": target,
-                "met": None if target is None else statistics.median(ratios) >= target,
             }
         )
     return {

@@ -60,7 +60,7 @@ def test_more_environments_keep_the_size_of_a_minibatch():
     whole = read_experiment(["experiment=ladder_l2"])
     assert with_environments(whole, 1024).agent.num_minibatches == 4 * whole.agent.num_minibatches
     assert with_environments(whole, 2).agent.num_minibatches == 1
-    with pytest.raises(ConfigValidationError, match="num_minibatches must divide num_envs"):
+    with pytest.raises(ConfigValidationError, match="num_minibatches"):
         with_environments(whole, 129)
 
 

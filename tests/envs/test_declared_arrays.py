@@ -11,7 +11,7 @@ import pytest
 from compiling import EXECUTORS
 
 import jaxarc
-from jaxarc.envs.native_batch import restart_natively
+from jaxarc.envs.native_batch import reset_natively
 from jaxarc.envs.spaces import action_space
 from jaxarc.tasks.task import mock_raw_task
 from jaxarc.wrappers import AutoReset
@@ -154,7 +154,7 @@ def test_which_environments_restart_is_a_bool_of_each():
     _, params, states, _ = playing("auto")
     for need in (jnp.ones(B, jnp.int32), jnp.ones(B - 1, jnp.bool_)):
         with pytest.raises(TypeError, match=rf"^need must be bool\[{B}\]"):
-            restart_natively(states, need, params, lambda executor, states, *_: states)
+            reset_natively(states, need, params, lambda executor, states, *_: states)
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

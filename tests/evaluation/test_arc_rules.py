@@ -247,9 +247,9 @@ def test_an_agent_that_looks_at_the_answer_plays_only_where_answers_may_be_seen(
     seeing = RULES.with_fields(reveal_target=True)
     result = evaluate(towards_the_answer, tasks, seeing, answers_visible=True)
     assert result.score.solved == {"plain": (True, True), "odd": (False,)}
-    with pytest.raises(ConfigValidationError, match="would show the hidden target"):
+    with pytest.raises(ConfigValidationError, match="target"):
         evaluate(towards_the_answer, tasks, seeing)
-    with pytest.raises(AgentMismatchError, match=r"cannot act on what this environment shows, int8\[3, 3\]"):
+    with pytest.raises(AgentMismatchError, match=r"int8\[3, 3\]"):
         evaluate(towards_the_answer, tasks, RULES)
 
 
@@ -271,7 +271,7 @@ def test_an_agent_whose_memory_changes_its_type_is_refused():
 
 
 def test_a_task_that_does_not_fit_the_canvas_is_refused():
-    with pytest.raises(ValueError, match="does not fit the canvas 1x1"):
+    with pytest.raises(ValueError, match="1x1"):
         evaluate(RANDOM, EXAM, rules(1))
 
 

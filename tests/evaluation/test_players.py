@@ -110,9 +110,9 @@ def test_a_predicting_agent_plays_tests_whose_answers_it_never_sees(mirroring):
     for row in result.rows:
         assert row.mean_steps == np.mean(wrong_cells[row.task_id]) + 1
         assert row.submitted == row.attempts
-    with pytest.raises(ConfigValidationError, match="would show the hidden target"):
+    with pytest.raises(ConfigValidationError, match="target"):
         evaluate(mirroring, MIRRORS, HIDDEN.with_fields(reveal_target=True))
-    with pytest.raises(AgentMismatchError, match="cannot act on what this environment shows"):
+    with pytest.raises(AgentMismatchError):
         evaluate(mirroring, MIRRORS, HIDDEN.with_fields(include_input=False))
 
 

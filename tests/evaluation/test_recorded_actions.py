@@ -53,7 +53,7 @@ def test_a_file_of_traces_that_lacks_lines_is_reported(tmp_path):
     file.write_text("\n".join([line(of=2), line(of=2, pair_index=1)]))
     assert len(read_recordings(file)) == 2
     file.write_text(line(of=2) + "\n")
-    with pytest.warns(ShortTraceFileWarning, match="has 1 of the 2 traces that were written into it"):
+    with pytest.warns(ShortTraceFileWarning, match="1 of the 2"):
         assert len(read_recordings(file)) == 1
 
 

@@ -103,7 +103,7 @@ def test_a_wrong_grid_is_refused(grid, words):
 
 
 def test_a_selection_of_another_shape_is_refused():
-    with pytest.raises(ValueError, match=r"selection has shape \(2, 2\), the grid \(3, 4\)"):
+    with pytest.raises(ValueError, match=r"\(2, 2\).*\(3, 4\)"):
         draw_grid(GRID, np.ones((2, 2), bool))
 
 

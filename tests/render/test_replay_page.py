@@ -292,9 +292,9 @@ def unpacked(page):
 
 def test_parts_that_do_not_fit_are_refused():
     episode = painted([[2, 1, 0]], [2, 1])
-    with pytest.raises(ValueError, match="an episode of 3 actions has 3 rewards and flags and 4 grids"):
+    with pytest.raises(ValueError, match="3 actions"):
         ReplayPage("one").add(FLIP, episode._replace(rewards=episode.rewards[1:]))
-    with pytest.raises(ValueError, match="must be finite"):
+    with pytest.raises(ValueError, match="finite"):
         ReplayPage("one").add(FLIP, episode._replace(rewards=episode.rewards + np.nan))
     with pytest.raises(ValueError, match="add at least one"):
         ReplayPage("none").to_html()

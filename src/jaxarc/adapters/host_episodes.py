@@ -20,7 +20,7 @@ from jaxarc.adapters.packing import Packed, pack
 from jaxarc.envs.action_masks import FlatActionCodec
 from jaxarc.envs.compilation import choose_executor
 from jaxarc.envs.environment import ArcEnvironment, Environment
-from jaxarc.envs.native_batch import restart_numbers, restarts_natively, step_numbers
+from jaxarc.envs.native_batch import reset_numbers, resets_natively, step_numbers
 from jaxarc.envs.pairs import pairs_in_play
 from jaxarc.envs.params import EnvParams, declared_params
 from jaxarc.envs.state import PAIR, SOLVED, STEP, SUBMISSION, TASK, ArcEnvState
@@ -66,7 +66,7 @@ class HostEpisodes:
     def __init__(self, env: Environment[Any], params: EnvParams, space: spaces.Space):
         functions = host_functions()
         assert functions is not None, "there is a library where plays_on_host is true"
-        self._step, self._restart = functions
+        self._step, self._reset = functions
         params = declared_params(params)
         config = params.config
         self._env = env
@@ -117,9 +117,9 @@ class HostEpisodes:
 
     def start_next(self) -> tuple[Any, dict[str, Any]]:
         """Start the episode that follows; return observation and info."""
-        if not self._restarts:
+        if not self._resets:
             return self._begin(_start_next(self._env, self.state, self._params))
-        self._restart(self._reference)
+        self._reset(self._reference)
         return self._observations.show(), self._info(0)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -186,7 +186,7 @@ class HostEpisodes:
             }
         )
         config = self._params.config
-        self._restarts = not shows_more_than_the_canvas(config) and restarts_natively(state, self._params)
+        self._resets = not shows_more_than_the_canvas(config) and resets_natively(state, self._params)
         self._observations = HostObservations(config, state, start.observation)
 
     def _now(self) -> _Start:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float32, Int, Int32
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.compilation import compiled, update_rows
 from jaxarc.envs.conditional_reset import RESET_FRACTION, step_then_reset, with_next_mask
-from jaxarc.envs.native_batch import advances_natively, restart_natively
+from jaxarc.envs.native_batch import reset_natively, steps_and_resets_natively
 from jaxarc.envs.observations import make_info, make_info_in_branch, observation_space, observe
 from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_in_play
 from jaxarc.envs.params import EnvParams, declared_params, require_params
@@ -21,7 +21,7 @@ from jaxarc.envs.spaces import Discrete, Space, action_space
 from jaxarc.envs.start import EpisodeKeys, split_for_episode, start_episode
 from jaxarc.envs.state import ArcEnvState, declared_state
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.envs.transition import StepOutcome, as_single, pairs_of, step_and_restart_natively, take_step
+from jaxarc.envs.transition import StepOutcome, as_single, pairs_of, step_and_reset, take_step
 from jaxarc.fusion import materialize
 from jaxarc.prng import from_key_data, to_uniform
 from jaxarc.tasks.augmentation import draw_augmentation
@@ -370,10 +370,10 @@ def _fused_step(env: ArcEnvironment, state: ArcEnvState, action: Action, params:
     if is_ours and isinstance(action, StructuredAction):
         state, action = as_single(state, action, params.config)
         params = declared_params(params)
-    if not (isinstance(action, StructuredAction) and advances_natively(state, params)):
-        reset_rows = lambda states, need, params: restart_natively(states, need, params, _reset_next_where)
+    if not (isinstance(action, StructuredAction) and steps_and_resets_natively(state, params)):
+        reset_rows = lambda states, need, params: reset_natively(states, need, params, _reset_next_where)
         return step_then_reset(env, state, action, params, reset_rows)
-    outcome, after, shown = step_and_restart_natively(state, action, params, _reset_next_where)
+    outcome, after, shown = step_and_reset(state, action, params, _reset_next_where)
     source = pairs_of(outcome.state, params)
     _, observation, reward, done, info = _tell(outcome, source, params.config)
     info = with_next_mask(env.info, {**info, "final_observation": observation}, after, params)

@@ -31,9 +31,9 @@ _OF_TASKS: Final = ("augmentation", "task_data", "pairs", "demonstrations")  # f
 _LEFT_ALONE: Final = ("key", *_OF_TASKS)  # by a step
 _GRID, _COUNTS, _SIMILARITY = (0, 5, 6)  # places among the arrays of a state
 
-Advance = Callable[[ArcEnvState, StructuredAction, PairSource, JaxArcConfig], tuple[ArcEnvState, "StepFacts"]]
-RestartOf = Callable[[str, ArcEnvState, Bool[Array, " B"], EnvParams], ArcEnvState]  # an executor in front
-StepAndRestart = Callable[[ArcEnvState, StructuredAction, EnvParams], "Advanced"]  # of a batch
+StepInXla = Callable[[ArcEnvState, StructuredAction, PairSource, JaxArcConfig], tuple[ArcEnvState, "StepFacts"]]
+ResetBatch = Callable[[str, ArcEnvState, Bool[Array, " B"], EnvParams], ArcEnvState]  # an executor in front
+StepAndReset = Callable[[ArcEnvState, StructuredAction, EnvParams], "SteppedAndReset"]  # of a batch
 
 
 class StepFacts(NamedTuple):
@@ -45,7 +45,7 @@ class StepFacts(NamedTuple):
     invalid: Bool[Array, "*B"]
 
 
-class Advanced(NamedTuple):
+class SteppedAndReset(NamedTuple):
     """A step, and the state after the next episode began where one ended."""
 
     state: ArcEnvState
@@ -64,7 +64,7 @@ def steps_natively(config: JaxArcConfig) -> bool:
 
 
 def step_natively(
-    state: ArcEnvState, action: StructuredAction, source: PairSource, config: JaxArcConfig, in_xla: Advance
+    state: ArcEnvState, action: StructuredAction, source: PairSource, config: JaxArcConfig, in_xla: StepInXla
 ) -> tuple[ArcEnvState, StepFacts]:
     """Take a step but for its reward; under ``jax.vmap``, however nested, one call serves all environments.
 
@@ -101,7 +101,7 @@ def _to_bits(*facts: Bool[Array, "*B"]) -> Int32[Array, "*B"]:
 
 
 @functools.cache
-def _step_of(config: JaxArcConfig, hides_all: bool, in_xla: Advance) -> Callable[..., Any]:
+def _step_of(config: JaxArcConfig, hides_all: bool, in_xla: StepInXla) -> Callable[..., Any]:
     """Return the step of one environment, the same function for equal arguments, so that JAX traces it once."""
 
     def step_in_xla(states: ArcEnvState, actions: StructuredAction, place: Any, table: PairTable) -> Any:
@@ -182,8 +182,8 @@ def step_numbers(config: JaxArcConfig, hides_all: bool) -> dict[str, int]:
     }
 
 
-def restart_numbers(config: JaxArcConfig) -> dict[str, int]:
-    """How a restart chooses task and pair."""
+def reset_numbers(config: JaxArcConfig) -> dict[str, int]:
+    """How a reset chooses task and pair."""
     episode = config.episode
     choice = {"train": episode.demo_selection, "test": episode.test_selection}.get(episode.mode)
     return {
@@ -193,8 +193,8 @@ def restart_numbers(config: JaxArcConfig) -> dict[str, int]:
     }
 
 
-def restart_natively(
-    states: ArcEnvState, need: Bool[Array, " B"], params: EnvParams, in_xla: RestartOf
+def reset_natively(
+    states: ArcEnvState, need: Bool[Array, " B"], params: EnvParams, in_xla: ResetBatch
 ) -> ArcEnvState | None:
     """Start the next episode of each environment that needs it, in place; None where the library cannot.
 
@@ -207,14 +207,14 @@ def restart_natively(
     states, params = declared_state(states), declared_params(params)
     if need.dtype != jnp.bool_ or need.shape != states.counts.shape[:-1]:
         raise TypeError(f"need must be bool{list(states.counts.shape[:-1])}, got {need.dtype}{list(need.shape)}")
-    if not restarts_natively(states, params):
+    if not resets_natively(states, params):
         return None
     numbers = [*_form(params.config), *_of_params(params)]
     others = (need, params, cumulative_weights(params.weights))
     return _change("restart", numbers, states, others, [], _without_sums(in_xla))[0]
 
 
-def restarts_natively(states: ArcEnvState, params: EnvParams) -> bool:
+def resets_natively(states: ArcEnvState, params: EnvParams) -> bool:
     """Whether the library starts such episodes: on stored tasks, as they are, with a key of two words."""
     config = params.config
     tasks = params.tasks
@@ -228,7 +228,7 @@ def restarts_natively(states: ArcEnvState, params: EnvParams) -> bool:
 
 
 def _of_params(params: EnvParams) -> list[int]:
-    return [*restart_numbers(params.config).values(), params.pair_index is not None]
+    return [*reset_numbers(params.config).values(), params.pair_index is not None]
 
 
 @functools.cache
@@ -237,37 +237,37 @@ def _without_sums(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *arguments: function("compact", *arguments[:-1])
 
 
-def advances_natively(state: ArcEnvState, params: EnvParams) -> bool:
+def steps_and_resets_natively(state: ArcEnvState, params: EnvParams) -> bool:
     """Whether one call of the library takes a step, starts the next episode, and shows its grid."""
     config = params.config
     is_native = choose_executor(config.environment.executor) == "native" and shows_only_the_grid(config)
-    return is_native and restarts_natively(state, params)
+    return is_native and resets_natively(state, params)
 
 
-def advance_natively(
-    state: ArcEnvState, action: StructuredAction, params: EnvParams, in_xla: StepAndRestart, by_parts: StepAndRestart
-) -> Advanced:
+def step_and_reset_natively(
+    state: ArcEnvState, action: StructuredAction, params: EnvParams, in_xla: StepAndReset, by_parts: StepAndReset
+) -> SteppedAndReset:
     """Take a step, and start the next episode where one ended; under ``jax.vmap`` one call serves all environments.
 
     Args:
-        state: of one environment, for which :func:`advances_natively` is true.
+        state: of one environment, for which :func:`steps_and_resets_natively` is true.
         action: as it is; the library checks it.
         params: those of the state.
         in_xla: does the same.
         by_parts: does the same, each part by the library where it can.
     """
     action.rules(params.config)  # raises for an action of another format
-    return _advance_of(in_xla, by_parts)((state, action), params)
+    return _step_and_reset_of(in_xla, by_parts)((state, action), params)
 
 
 @functools.cache
-def _advance_of(in_xla: StepAndRestart, by_parts: StepAndRestart) -> Callable[..., Advanced]:
+def _step_and_reset_of(in_xla: StepAndReset, by_parts: StepAndReset) -> Callable[..., SteppedAndReset]:
     def in_xla_of_leaves(states: ArcEnvState, actions: StructuredAction, params: EnvParams, _: Array) -> Any:
         done = in_xla(states, actions, params)
         bits = _to_bits(*done.facts, *(done.endings[:, i] for i in range(2)))
         return done.state, bits, done.similarity_before, done.similarity, done.counts, done.next_grid, done.grid
 
-    def advance(rows: tuple[ArcEnvState, StructuredAction], params: EnvParams) -> Advanced:
+    def step_and_reset(rows: tuple[ArcEnvState, StructuredAction], params: EnvParams) -> SteppedAndReset:
         states, actions = rows
         config = params.config
         numbers = [*_form(config), *step_numbers(config, config.episode.mode == "test").values(), *_of_params(params)]
@@ -281,12 +281,12 @@ def _advance_of(in_xla: StepAndRestart, by_parts: StepAndRestart) -> Callable[..
         endings = jnp.stack([_has(bits, len(facts) + i) for i in range(2)], axis=-1)
         # Only those of episodes that ended were written.
         grid = jnp.where(endings.any(axis=-1)[:, None], grid, next_grid)
-        return Advanced(after, facts, endings, counts, similarity, before, next_grid, grid)
+        return SteppedAndReset(after, facts, endings, counts, similarity, before, next_grid, grid)
 
-    def advance_apart(_: Any, has_axis: Any, rows: Any, params: EnvParams) -> Advanced:
+    def apart(_: Any, has_axis: Any, rows: Any, params: EnvParams) -> SteppedAndReset:
         """Each batch has params of its own: nothing to fold."""
         axes = jax.tree.map(lambda has: 0 if has else None, has_axis)
         states, actions = rows
         return jax.vmap(by_parts, (0, 0, axes))(states, actions, params)
 
-    return with_batch_rule(advance, advance_apart)
+    return with_batch_rule(step_and_reset, apart)

@@ -16,11 +16,11 @@ from jaxarc.envs.canvas import CheckedAction, count_union, similarity
 from jaxarc.envs.compilation import statics_of
 from jaxarc.envs.declared import as_declared
 from jaxarc.envs.native_batch import (
-    Advanced,
-    RestartOf,
-    StepAndRestart,
+    ResetBatch,
+    StepAndReset,
     StepFacts,
-    advance_natively,
+    SteppedAndReset,
+    step_and_reset_natively,
     step_natively,
     steps_natively,
 )
@@ -50,9 +50,9 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
     """
     if steps_natively(config):
         action = refuse_invalid(action, config)
-        after, facts = step_natively(state, action, source, config, in_xla=_advance_in_xla)
+        after, facts = step_natively(state, action, source, config, in_xla=_step_in_xla)
         return _reward_natively(state.similarity_score, after, facts, source, config)
-    after, running, inputs = _advance(state, action, source, config)
+    after, running, inputs = _step(state, action, source, config)
     return _reward(after, running, inputs, config)
 
 
@@ -69,8 +69,8 @@ def _reward(after: ArcEnvState, running: Bool[Array, ""], inputs: "RewardInputs"
     return StepOutcome(after, reward, inputs.invalid & running)
 
 
-def step_and_restart_natively(
-    state: ArcEnvState, action: StructuredAction, params: EnvParams, restart: RestartOf
+def step_and_reset(
+    state: ArcEnvState, action: StructuredAction, params: EnvParams, reset: ResetBatch
 ) -> tuple[StepOutcome, ArcEnvState, ArcEnvState]:
     """Take one step, and start the next episode where it ended, by one call of the C++ library.
 
@@ -78,7 +78,7 @@ def step_and_restart_natively(
         state: of one environment.
         action: what to do.
         params: those of the state.
-        restart: starts the next episodes of a batch that need it, in XLA; its first argument is an executor.
+        reset: starts the next episodes of a batch that need it, in XLA; its first argument is an executor.
 
     Returns:
         The outcome of the step, in the state of which only counters, similarity, endings and grid are those of the
@@ -87,37 +87,36 @@ def step_and_restart_natively(
     """
     config = params.config
     action = refuse_invalid(action, config)
-    advanced = advance_natively(state, action, params, *_advances_of(restart))
-    with_grid = lambda grid: dataclasses.replace(
-        advanced.state, canvas=dataclasses.replace(advanced.state.canvas, grid=grid)
-    )
+    done = step_and_reset_natively(state, action, params, *_step_and_reset_apart(reset))
+    with_grid = lambda grid: dataclasses.replace(done.state, canvas=dataclasses.replace(done.state.canvas, grid=grid))
     ended = dataclasses.replace(
-        with_grid(advanced.grid),
-        counts=advanced.counts,
-        similarity_score=advanced.similarity,
-        endings=advanced.endings,
+        with_grid(done.grid),
+        counts=done.counts,
+        similarity_score=done.similarity,
+        endings=done.endings,
     )
     source = pairs_of(ended, params)
-    outcome = _reward_natively(advanced.similarity_before, ended, advanced.facts, source, config)
-    return outcome, advanced.state, with_grid(advanced.next_grid)
+    outcome = _reward_natively(done.similarity_before, ended, done.facts, source, config)
+    return outcome, done.state, with_grid(done.next_grid)
 
 
 @functools.cache
-def _advances_of(restart: RestartOf) -> tuple[StepAndRestart, StepAndRestart]:
-    """Return what steps and restarts a batch in XLA, and what steps it by the library and restarts it in XLA."""
+def _step_and_reset_apart(reset: ResetBatch) -> tuple[StepAndReset, StepAndReset]:
+    """Return what steps and resets a batch in XLA, and what steps it by the library and resets it in XLA."""
 
-    def advance(
+    def step_then_reset(
         step: Callable[..., Any], executor: str, states: ArcEnvState, actions: StructuredAction, params: EnvParams
-    ) -> Advanced:
+    ) -> SteppedAndReset:
         one = lambda state, action: step(state, action, pairs_of(state, params), params.config)
         ended, facts = jax.vmap(one)(states, actions)
-        after = restart(executor, ended, ended.done, params)
+        after = reset(executor, ended, ended.done, params)
         of_step = (ended.endings, ended.counts, ended.similarity_score, states.similarity_score)
-        return Advanced(after, facts, *of_step, after.canvas.grid, ended.canvas.grid)
+        return SteppedAndReset(after, facts, *of_step, after.canvas.grid, ended.canvas.grid)
 
-    by_library = functools.partial(step_natively, in_xla=_advance_in_xla)
+    by_library = functools.partial(step_natively, in_xla=_step_in_xla)
     # By parts is under vmap over params: there blocks of rows would go on as long as in the batch that needs most.
-    return functools.partial(advance, _advance_in_xla, "compact"), functools.partial(advance, by_library, "dense")
+    apart = functools.partial(step_then_reset, by_library, "dense")
+    return functools.partial(step_then_reset, _step_in_xla, "compact"), apart
 
 
 def pairs_of(state: ArcEnvState, params: EnvParams) -> PairSource:
@@ -125,7 +124,7 @@ def pairs_of(state: ArcEnvState, params: EnvParams) -> PairSource:
     return pairs_in_play(params.tasks, state.pairs, state.task_index, state.augmentation, params.config.episode.mode)
 
 
-def _advance(
+def _step(
     state: ArcEnvState, action: StructuredAction, source: PairSource, config: JaxArcConfig
 ) -> tuple[ArcEnvState, Bool[Array, ""], "RewardInputs"]:
     """Return the state after a step, whether it ran before, and what the reward depends on."""
@@ -185,13 +184,13 @@ def _advance(
     return after, running, inputs
 
 
-def _advance_in_xla(
+def _step_in_xla(
     state: ArcEnvState, action: StructuredAction, source: PairSource, config: JaxArcConfig
 ) -> tuple[ArcEnvState, StepFacts]:
     """Do what the library does, where that cannot be called."""
     # An invalid action was refused before.
     refused = {"invalid_action_policy": "noop"} if config.action.invalid_action_policy == "raise" else {}
-    after, running, inputs = _advance(state, action, source, config.with_fields(executor="compact", **refused))
+    after, running, inputs = _step(state, action, source, config.with_fields(executor="compact", **refused))
     return after, StepFacts(running, inputs.newly_solved, inputs.wrong_submission, inputs.invalid)
 
 

@@ -1,4 +1,4 @@
-"""The agent of an evaluation: a policy, or a policy with a memory of its episode."""
+"""The agent of an evaluation: a policy, or a policy with a memory of its episode; and one that submits at once."""
 
 import abc
 from typing import Final, NamedTuple
@@ -8,9 +8,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int32, PyTree
 
+from jaxarc import constants as c
+from jaxarc.config import JaxArcConfig
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.structured_actions import ACTION_CLASSES, StructuredAction
+from jaxarc.envs.structured_actions import ACTION_CLASSES, BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.errors import UsageError
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.unroll import Policy
@@ -62,6 +64,30 @@ class Memoryless(Agent):
 def as_agent(agent: Agent | Policy) -> Agent:
     """Return an agent as it is, and a policy as an agent without memory."""
     return agent if isinstance(agent, Agent) else Memoryless(agent)
+
+
+class SubmitPolicy(eqx.Module):
+    """Submits at once: right where the answer equals the input."""
+
+    selection_format: str = eqx.field(static=True)
+    grid_shape: tuple[int, int] = eqx.field(static=True)
+
+    @classmethod
+    def for_config(cls, config: JaxArcConfig) -> "SubmitPolicy":
+        """Make the policy of environments with this config."""
+        return cls(config.action.selection_format, config.grid_shape)
+
+    def __call__(self, key: PRNGKey, observation: Observation) -> StructuredAction:
+        return submission(self.selection_format, self.grid_shape)
+
+
+def submission(selection_format: str, grid_shape: tuple[int, int]) -> StructuredAction:
+    """Return the action that submits; its selection does not matter."""
+    if selection_format == "mask":
+        return MaskAction(c.SUBMIT, jnp.zeros(grid_shape, jnp.bool_))
+    if selection_format == "point":
+        return PointAction(c.SUBMIT, 0, 0)
+    return BboxAction(c.SUBMIT, 0, 0, 0, 0)
 
 
 def require_agent_fits(agent: Agent, params: EnvParams) -> None:

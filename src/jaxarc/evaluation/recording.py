@@ -13,8 +13,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.errors import JaxarcError
-from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
-from jaxarc.evaluation.builtin_agents import submission
+from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory, submission
 from jaxarc.experts.expert import Action
 from jaxarc.experts.host_canvas import check_action
 from jaxarc.tasks.registry import UnknownTaskError
