@@ -81,7 +81,7 @@ class HostEpisodes:
             height=config.grid_shape[0],
             width=config.grid_shape[1],
             **step_numbers(config, hides_all=config.episode.mode == "test"),
-            **restart_numbers(config),
+            **reset_numbers(config),
         )
         self._reference = ctypes.byref(self._episode)
         self._held: Any = None  # the _Start of the episode
