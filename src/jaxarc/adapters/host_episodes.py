@@ -17,6 +17,7 @@ from jaxtyping import UInt32
 from jaxarc.adapters.gymnasium_conversion import require_action
 from jaxarc.adapters.host_observations import HostObservations, shows_more_than_the_canvas
 from jaxarc.adapters.packing import Packed, pack
+from jaxarc.config import RewardConfig
 from jaxarc.envs.action_masks import FlatActionCodec
 from jaxarc.envs.compilation import choose_executor
 from jaxarc.envs.environment import ArcEnvironment, Environment
@@ -72,6 +73,11 @@ class HostEpisodes:
         self._env = env
         self._params = params
         self._space = space
+        self._mode = config.episode.mode
+        self._is_scored = config.reward.score_on_submit
+        self._weight = config.reward.similarity_weight
+        self._gamma = config.reward.gamma
+        self._terms = [_reward_terms(config.reward, hidden) for hidden in (False, True)]
         self._legal = config.legal_operations
         self._boxes = FlatActionCodec.of(config).selections if isinstance(env, FlatActions) else None
         self._limits = space.nvec.tolist() if isinstance(space, spaces.MultiDiscrete) else []
@@ -120,7 +126,7 @@ class HostEpisodes:
         if not self._resets:
             return self._begin(_start_next(self._env, self.state, self._params))
         self._reset(self._reference)
-        return self._observations.show(), self._info(0)
+        return self._observations.show(), self._info(0, False)[0]
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take a step.
@@ -133,8 +139,12 @@ class HostEpisodes:
         before = state.similarity_score.item()
         self._step(self._reference)
         facts = self._episode.facts
-        reward = self._reward(facts, before, state.similarity_score.item())
-        return self._observations.show(), reward, *state.endings.tolist(), self._info(facts)
+        terminated, truncated = state.endings.tolist()
+        info, hidden = self._info(facts, terminated)
+        reward = self._terms[hidden][facts]
+        if facts & RUNNING and not hidden:
+            reward += self._weight * (self._gamma * info["similarity"] - before)
+        return self._observations.show(), reward, terminated, truncated, info
 
     def _begin(self, packed: Packed) -> tuple[Any, dict[str, Any]]:
         form = (packed.structure, packed.layout)
@@ -145,7 +155,7 @@ class HostEpisodes:
             self._bytes = np.array(packed.data)
             self._form = form
             self._hold(packed.unpack(self._bytes))
-        return self._observations.show(), self._info(0)
+        return self._observations.show(), self._info(0, False)[0]
 
     def _take_rows(self) -> None:
         episode = self._episode
@@ -227,42 +237,35 @@ class HostEpisodes:
         is_mask = type(cells) is np.ndarray and cells.dtype == np.int8 and cells.shape == self._mask.shape
         return is_operation and is_mask and bool((cells.view(np.uint8) <= 1).all())
 
-    def _info(self, facts: int) -> dict[str, Any]:
-        """The info of a step or a reset, in numbers; see :func:`jaxarc.envs.observations.make_info`."""
+    def _info(self, facts: int, terminated: bool) -> tuple[dict[str, Any], bool]:
+        """The info of a step or a reset, as ``make_info`` has it, and whether the pair that is played is hidden."""
         state = self._held.state
         counts = state.counts.tolist()
-        config = self._params.config
-        hidden = self._is_hidden()
-        return {
-            "discount": 0.0 if state.endings[0] else 1.0,
+        hidden = counts[PAIR] >= self._episode.num_open if self._mode == "trials" else self._mode == "test"
+        info = {
+            "discount": 0.0 if terminated else 1.0,
             "invalid_action": facts & (INVALID | RUNNING) == INVALID | RUNNING,
             "pair_index": counts[PAIR],
             "similarity": 0.0 if hidden else state.similarity_score.item(),
             "step_count": counts[STEP],
             "submission_count": counts[SUBMISSION],
-            "success": counts[SOLVED] != 0 and (not hidden or config.reward.score_on_submit),
+            "success": counts[SOLVED] != 0 and (not hidden or self._is_scored),
             "task_index": counts[TASK],
         }
+        return info, hidden
 
-    def _reward(self, facts: int, before: float, after: float) -> float:
-        """The reward of a step; see :func:`jaxarc.envs.transition.compute_reward`."""
-        if not facts & RUNNING:
-            return 0.0
-        rule = self._params.config.reward
-        hidden = self._is_hidden()
-        reward = 0.0 if hidden else rule.similarity_weight * (rule.gamma * after - before)
-        reward += rule.step_penalty
-        if facts & INVALID:
-            reward += rule.invalid_action_penalty
-        if not hidden or rule.score_on_submit:
-            reward += rule.success_bonus if facts & NEWLY_SOLVED else 0.0
-            reward += rule.unsolved_submission_penalty if facts & WRONG_SUBMISSION else 0.0
-        return float(np.float32(reward))
 
-    def _is_hidden(self) -> bool:
-        """Whether the pair that is played hides its output."""
-        mode = self._params.config.episode.mode
-        return self._held.state.counts[PAIR] >= self._episode.num_open if mode == "trials" else mode == "test"
+def _reward_terms(rule: RewardConfig, hidden: bool) -> list[float]:
+    """Return what a reward has beside its shaping, by the facts of a step; ``compute_reward`` has the rules."""
+    is_scored = not hidden or rule.score_on_submit
+    terms = {
+        RUNNING: rule.step_penalty,
+        NEWLY_SOLVED: rule.success_bonus * is_scored,
+        WRONG_SUBMISSION: rule.unsolved_submission_penalty * is_scored,
+        INVALID: rule.invalid_action_penalty,
+    }
+    sum_of = lambda facts: sum((term for fact, term in terms.items() if facts & fact), 0.0)
+    return [sum_of(facts) if facts & RUNNING else 0.0 for facts in range(16)]
 
 
 def _task_arrays(params: EnvParams) -> dict[str, np.ndarray | None]:

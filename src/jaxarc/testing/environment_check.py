@@ -386,8 +386,8 @@ def _shown(run: RandomRollout) -> dict[str, Any]:
 def _feedback_differs(run: RandomRollout, changed: RandomRollout) -> Bool[np.ndarray, "S B"]:
     """Whether reward, done or info of a step at or after a submit differs between two answers."""
     differs = np.zeros_like(run.steps.done)
-    told = (jax.tree.leaves((steps.reward, steps.done, steps.info)) for steps in (run.steps, changed.steps))
-    for ours, theirs in zip(*told, strict=True):
+    reported = (jax.tree.leaves((steps.reward, steps.done, steps.info)) for steps in (run.steps, changed.steps))
+    for ours, theirs in zip(*reported, strict=True):
         differs |= (ours != theirs).reshape(*differs.shape, -1).any(axis=-1)
     return differs & _submitted(run) & _submitted(changed)
 
