@@ -1,9 +1,9 @@
 """Compile the programs that rows need once, and share them between rows."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import jax
 
@@ -43,32 +43,28 @@ class EnvSpec:
         return _params(self.selection_format, self.side, self.history, self.operations, self.executor)
 
 
+T = TypeVar("T")
+
+
 class Suite:
     """Compiles what a row asks for once, and keeps it for the following samples."""
 
     def __init__(self, budget: Budget, fresh_parts: frozenset[str] = frozenset()):
         self.budget = budget
         self._fresh_parts = sorted(fresh_parts)  # what the rows to come need of a fresh process
-        self._steps: dict[EnvSpec, Throughput] = {}
-        self._rollouts: dict[EnvSpec, Rolling] = {}
-        self._resets: dict[EnvSpec, Throughput] = {}
-        self._loops: dict[bool, PythonLoop] = {}
-        self._uncompiled: PythonLoop | None = None
-        self._trainings: dict[Experiment, TrainingParts] = {}
-        self._fresh: dict[str, float] = {}
-        self._speeds: dict[Experiment, Speeds] = {}
+        self._compiled: dict[Hashable, Any] = {}
+        self._of_round: dict[Hashable, Any] = {}
 
     def begin_round(self) -> None:
         """Forget what several rows of one round share: what a fresh process said, and how fast a training was."""
-        self._fresh = {}
-        self._speeds = {}
+        self._of_round = {}
 
     def steps_per_second(self, spec: EnvSpec) -> float:
         """Environment steps of all environments together per second."""
         return self._stepping(spec).sample(self.budget.seconds)
 
     def rollout_steps_per_second(self, spec: EnvSpec) -> float:
-        """The same of a rollout, which may spec one part of the environments after the other."""
+        """The same of a rollout, which may step one part of the environments after the other."""
         return self._rolling(spec).sample(self.budget.seconds)
 
     def nanoseconds_per_step(self, spec: EnvSpec) -> float:
@@ -81,9 +77,8 @@ class Suite:
 
     def resets_per_second(self, spec: EnvSpec) -> float:
         """Resets of all environments together per second."""
-        if spec not in self._resets:
-            self._resets[spec] = Throughput.of_resets(spec.params(), spec.num_envs, self.budget.longest_scan)
-        return self._resets[spec].sample(self.budget.seconds)
+        compile_resets = lambda: Throughput.of_resets(spec.params(), spec.num_envs, self.budget.longest_scan)
+        return _once(self._compiled, ("resets", spec), compile_resets).sample(self.budget.seconds)
 
     def cost_ratio(self, larger: EnvSpec, smaller: EnvSpec) -> float:
         """Time per step of a larger rollout over that of a smaller one, measured one after the other."""
@@ -95,24 +90,19 @@ class Suite:
 
     def training_speeds(self, experiment: Experiment) -> Speeds:
         """Environment steps per second of a training and its parts, the same for all rows of a round."""
-        if experiment not in self._trainings:
-            self._trainings[experiment] = TrainingParts.of(experiment)
-        if experiment not in self._speeds:
-            self._speeds[experiment] = self._trainings[experiment].sample(self.budget.seconds)
-        return self._speeds[experiment]
+        parts = _once(self._compiled, experiment, lambda: TrainingParts.of(experiment))
+        return _once(self._of_round, experiment, lambda: parts.sample(self.budget.seconds))
 
     def step_microseconds(self, compiled_outside: bool) -> float:
         """Microseconds of one step of one environment in a Python loop."""
-        if compiled_outside not in self._loops:
-            self._loops[compiled_outside] = PythonLoop(EnvSpec(1).params(), compiled_outside)
-        return self._loops[compiled_outside].sample(self.budget.seconds / 2)
+        loop = _once(self._compiled, compiled_outside, lambda: PythonLoop(EnvSpec(1).params(), compiled_outside))
+        return loop.sample(self.budget.seconds / 2)
 
     def uncompiled_step_microseconds(self) -> float:
         """Microseconds of one step of one environment in a Python loop, one operation after the other."""
         with jax.disable_jit():
-            if self._uncompiled is None:
-                self._uncompiled = PythonLoop(EnvSpec(1).params(), compiled_outside=False)
-            return self._uncompiled.sample(self.budget.seconds / 2)
+            loop = _once(self._compiled, "uncompiled", lambda: PythonLoop(EnvSpec(1).params(), compiled_outside=False))
+            return loop.sample(self.budget.seconds / 2)
 
     def state_bytes(self, spec: EnvSpec) -> float:
         """Bytes of the state of one environment."""
@@ -130,19 +120,21 @@ class Suite:
 
     def fresh(self, name: str) -> float:
         """Seconds that a fresh process took for ``import``, ``make-cold``, ``make-warm`` or ``compile``."""
-        if not self._fresh:
-            self._fresh = start_fresh(self._fresh_parts)
-        return self._fresh[name]
+        return _once(self._of_round, "fresh", lambda: start_fresh(self._fresh_parts))[name]
 
     def _stepping(self, spec: EnvSpec) -> Throughput:
-        if spec not in self._steps:
-            self._steps[spec] = Throughput.of_steps(spec.params(), spec.num_envs, self.budget.longest_scan)
-        return self._steps[spec]
+        compile_steps = lambda: Throughput.of_steps(spec.params(), spec.num_envs, self.budget.longest_scan)
+        return _once(self._compiled, ("steps", spec), compile_steps)
 
     def _rolling(self, spec: EnvSpec) -> Rolling:
-        if spec not in self._rollouts:
-            self._rollouts[spec] = Rolling(spec.params(), spec.num_envs, self.budget.longest_scan)
-        return self._rollouts[spec]
+        compile_rollout = lambda: Rolling(spec.params(), spec.num_envs, self.budget.longest_scan)
+        return _once(self._compiled, ("rollout", spec), compile_rollout)
+
+
+def _once(made: dict[Hashable, Any], key: Hashable, make: Callable[[], T]) -> T:
+    if key not in made:
+        made[key] = make()
+    return made[key]
 
 
 Measure = Callable[[Suite], float]
