@@ -56,7 +56,7 @@ def test_every_public_name_leads_somewhere_and_others_do_not():
     if importlib.util.find_spec("stable_baselines3") is None:
         names.remove("Sb3VecEnv")
     if importlib.util.find_spec("gymnax") is None:
-        names -= {"GymnaxEnvironment", "register_gymnax"}
+        names -= {"GymnaxEnvironment", "GymnaxParams", "GymnaxState", "register_gymnax"}
     for name in names:
         assert getattr(importlib.import_module("jaxarc.adapters"), name).__name__ == name
     with pytest.raises(AttributeError, match=r"'GymEnv'.*GymnasiumEnv"):
