@@ -106,14 +106,14 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "tensorboardX": {"runs"},
     "wandb": {"runs"},
     "jax.interpreters": {"primitives"},
-    "jax._src": set(),
+    "jax._src": {"primitives"},
 }
 IN_A_STEP = {"envs", "wrappers"}  # what runs inside a step never calls back to the host
 HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print", "debug.breakpoint", "host_callback")
 # Folder -> the most lines that it may have, Python and C++; "" is for the files beside the folders. Raising a number
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
-    "": 2020,
+    "": 2030,
     "adapters": 2010,
     "agents": 3280,
     "benchmarks": 1260,
@@ -377,6 +377,7 @@ PLANTED = [  # rule, file, its text, what the complaint must say
     (libraries_stay_in_their_rooms, "registration.py", "import gymnax", "imports gymnax, which only adapters may"),
     (libraries_stay_in_their_rooms, "envs/a.py", "importlib.import_module('stoa.env')", ":1 imports stoa"),
     (libraries_stay_in_their_rooms, "training/a.py", "from rich.live import Live", "only cli and render may"),
+    (libraries_stay_in_their_rooms, "envs/a.py", "from jax.interpreters import mlir", "which only primitives may"),
     (nothing_prints_or_guesses_attributes, "io/state.py", "print(1)", "io/state.py:1 calls print()"),
     (nothing_prints_or_guesses_attributes, "io/state.py", "\nx = hasattr(1, 'a')", ":2 calls hasattr()"),
     (nothing_prints_or_guesses_attributes, "io/state.py", "getattr(1, 'a', None)", "getattr() with a default"),
