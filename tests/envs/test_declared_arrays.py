@@ -150,7 +150,7 @@ def test_another_shape_is_refused_by_the_name_of_its_field(executor, wrap, field
         step_all(wrap(env), *given)
 
 
-def test_which_environments_restart_is_a_bool_of_each():
+def test_which_environments_reset_is_a_bool_of_each():
     _, params, states, _ = playing("auto")
     for need in (jnp.ones(B, jnp.int32), jnp.ones(B - 1, jnp.bool_)):
         with pytest.raises(TypeError, match=rf"^need must be bool\[{B}\]"):

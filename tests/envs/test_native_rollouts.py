@@ -1,4 +1,4 @@
-"""A rollout by the C++ library, actions, steps and restarts, has the bits of one in XLA; a step stays on its thread."""
+"""A rollout by the C++ library, actions, steps and resets, has the bits of one in XLA; a step stays on its thread."""
 
 import resource
 
@@ -146,7 +146,7 @@ def test_grids_that_nobody_reads_are_not_written(read, num_written):
         return jax.lax.scan(step, states, length=2)
 
     text = jax.jit(steps).lower(states, actions, params).as_text()
-    (call,) = [line for line in text.splitlines() if "-advance" in line]
+    (call,) = [line for line in text.splitlines() if "-step_and_reset" in line]
     grids = call.rpartition("->")[2].count(f"tensor<{BATCH}x{SHAPE[0] * SHAPE[1]}xi8>")
     assert grids == 3 + num_written  # grid, clipboard and target belong to the states
 

@@ -211,7 +211,7 @@ def reset_natively(
         return None
     numbers = [*_form(params.config), *_of_params(params)]
     others = (need, params, cumulative_weights(params.weights))
-    return _change("restart", numbers, states, others, [], _without_sums(in_xla))[0]
+    return _change("reset", numbers, states, others, [], _without_sums(in_xla))[0]
 
 
 def resets_natively(states: ArcEnvState, params: EnvParams) -> bool:
@@ -275,7 +275,7 @@ def _step_and_reset_of(in_xla: StepAndReset, by_parts: StepAndReset) -> Callable
         others = (actions, params, cumulative_weights(params.weights))
         # The grids at the end are written only where somebody reads them.
         after, (bits, before, similarity, counts, next_grid, grid) = _change(
-            "advance", numbers, states, others, like, in_xla_of_leaves, num_optional=2
+            "step_and_reset", numbers, states, others, like, in_xla_of_leaves, num_optional=2
         )
         facts = _facts(bits)
         endings = jnp.stack([_has(bits, len(facts) + i) for i in range(2)], axis=-1)

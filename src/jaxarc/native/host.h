@@ -1,12 +1,12 @@
 // One environment whose arrays the host keeps: its step, and the start of its next episode, without XLA.
 #pragma once
 
-#include "restart.h"
+#include "reset.h"
 
 namespace jaxarc {
 
 // What jaxarc/native/host.py fills in, field by field; an array that is not there is null. The flags are the bits of
-// Rules, in its order; the arrays from first_pair on are those of Tasks, and only a restart reads them.
+// Rules, in its order; the arrays from first_pair on are those of Tasks, and only a reset reads them.
 struct HostEpisode {
   Cell* grid;
   Cell* clipboard;
@@ -87,7 +87,7 @@ inline void host_step(HostEpisode& episode) {
   step_batch(steps, rules, [](int64_t, int) {});
 }
 
-inline void host_restart(HostEpisode& episode) {
+inline void host_reset(HostEpisode& episode) {
   constexpr uint8_t kNeeded = 1;
   States states = {};
   point_at_states(episode, states);
@@ -103,7 +103,7 @@ inline void host_restart(HostEpisode& episode) {
                        static_cast<Mode>(episode.mode),
                        episode.is_in_turn != 0,
                        episode.is_random_pair != 0};
-  restart_rows(states, tasks, &kNeeded);
+  reset_rows(states, tasks, &kNeeded);
   const Place place = place_in(tasks, episode.counts[kTaskIndex]);
   episode.first_row = place.first_row;
   episode.pair_count = place.count;

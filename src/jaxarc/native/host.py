@@ -94,13 +94,13 @@ class HostEpisode(ctypes.Structure):
 
 
 def host_functions() -> tuple[Any, Any] | None:
-    """Return the functions that step and restart a :class:`HostEpisode`; None where there is no library.
+    """Return the functions that step and reset a :class:`HostEpisode`; None where there is no library.
 
     Each takes a reference, ``ctypes.byref(episode)``.
     """
     library = native_library()
     if library is None:
         return None
-    step, restart = (library.functions[name] for name in ("host_step", "host_restart"))
-    step.restype = restart.restype = None
-    return step, restart
+    step, reset = (library.functions[name] for name in ("host_step", "host_reset"))
+    step.restype = reset.restype = None
+    return step, reset

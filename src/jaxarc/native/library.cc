@@ -3,11 +3,11 @@
 // XLA lets a result take the place of an argument where nobody reads the argument afterwards, as in a scan. What an
 // operation leaves alone is then not touched at all. Each handler takes its arrays in the order in which its caller in
 // jaxarc/envs names them.
-#include "advance.h"
+#include "step_and_reset.h"
 #include "call.h"
 #include "edit_batch.h"
 #include "host.h"
-#include "restart.h"
+#include "reset.h"
 #include "sample.h"
 #include "step.h"
 #include "threads.h"
@@ -178,7 +178,7 @@ Tasks take_tasks(Call& call, Shape shape) {
 
 bool can_play(const Tasks& tasks, Shape shape) { return is_canvas(shape) && tasks.num_pairs >= 1 && tasks.count >= 1; }
 
-Fault restart(Call& call) {
+Fault reset(Call& call) {
   const Form form = take_form(call);
   States states = {};
   change_states(call, form, states);
@@ -186,7 +186,7 @@ Fault restart(Call& call) {
   const Tasks tasks = take_tasks(call, form.shape);
   if (const Fault fault = call.fault()) return fault;
   if (!can_play(tasks, form.shape)) return kWrongShape;
-  restart_rows(states, tasks, need);
+  reset_rows(states, tasks, need);
   return nullptr;
 }
 
@@ -194,7 +194,7 @@ Fault restart(Call& call) {
 constexpr int64_t kThreadedBatch = 4096;
 constexpr int64_t kPart = 1024;
 
-Fault advance(Call& call) {
+Fault step_and_reset(Call& call) {
   const Form form = take_form(call);
   const Rules rules = take_rules(call);
   Steps steps = {};
@@ -218,10 +218,10 @@ Fault advance(Call& call) {
   if (!can_play(tasks, form.shape)) return kWrongShape;
   ended.goes_around_caches = cells >= kBeyondCaches;
   if (size < kThreadedBatch) {
-    advance_batch(steps, rules, ended);
+    step_and_reset_batch(steps, rules, ended);
   } else {
     do_parts(call.frame(), (size + kPart - 1) / kPart, [&](int64_t part) {
-      advance_part(steps, rules, ended, part * kPart, std::min(kPart, size - part * kPart));
+      step_and_reset_part(steps, rules, ended, part * kPart, std::min(kPart, size - part * kPart));
     });
   }
   return nullptr;
@@ -290,12 +290,12 @@ Fault fold_in(Call& call) {
 extern "C" {
 JAXARC_HANDLER(edit)
 JAXARC_HANDLER(step)
-JAXARC_HANDLER(restart)
-JAXARC_HANDLER(advance)
+JAXARC_HANDLER(reset)
+JAXARC_HANDLER(step_and_reset)
 JAXARC_HANDLER(sample_corners)
 JAXARC_HANDLER(sample_masks)
 JAXARC_HANDLER(fold_in)
 
 void jaxarc_host_step(jaxarc::HostEpisode* episode) { jaxarc::host_step(*episode); }
-void jaxarc_host_restart(jaxarc::HostEpisode* episode) { jaxarc::host_restart(*episode); }
+void jaxarc_host_reset(jaxarc::HostEpisode* episode) { jaxarc::host_reset(*episode); }
 }

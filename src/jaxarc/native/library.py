@@ -41,8 +41,8 @@ _SOURCES: Final = Path(__file__).resolve().parent
 SEARCH_SOURCES: Final = _SOURCES / "search"
 _SHIPPED: Final = _SOURCES / "lib"
 # Functions of the library: jaxarc_edit and so on.
-_KERNELS: Final = ("edit", "step", "restart", "advance", "sample_corners", "sample_masks", "fold_in")
-_HOST_FUNCTIONS: Final = ("host_step", "host_restart")  # which no program of XLA calls; see host.py
+_KERNELS: Final = ("edit", "step", "reset", "step_and_reset", "sample_corners", "sample_masks", "fold_in")
+_HOST_FUNCTIONS: Final = ("host_step", "host_reset")  # which no program of XLA calls; see host.py
 _DIGEST_BYTES: Final = hashlib.sha256().digest_size
 _DIGITS: Final = 12  # of a digest in a name
 _FLAGS_OF_V3: Final = frozenset({"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"})  # as Linux names them

@@ -53,7 +53,7 @@ struct States {
   int32_t* counts;
   float* similarities;
   uint8_t* endings;
-  uint32_t* keys;    // which a restart alone reads
+  uint32_t* keys;    // which a reset alone reads
   uint8_t* records;  // of actions, capacity x record_bytes for an environment
   int64_t capacity;  // 0 where there is no history
   int64_t record_bytes;

@@ -7,10 +7,10 @@
 #include <memory>
 #include <random>
 
-#include "advance.h"
+#include "step_and_reset.h"
 #include "edit_batch.h"
 #include "host.h"
-#include "restart.h"
+#include "reset.h"
 #include "sample.h"
 #include "step.h"
 
@@ -127,7 +127,7 @@ void play(int64_t size, Shape shape, bool has_masks, bool has_colors) {
   }
 }
 
-// Whole episodes: actions of which some are invalid, steps, and a restart of what has ended.
+// Whole episodes: actions of which some are invalid, steps, and a reset of what has ended.
 void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   constexpr int kStored = 5;  // a task of 1 + 1 pairs, and one of 2 + 1
   const int64_t cells = shape.height * shape.width;
@@ -195,7 +195,7 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   steps.orders = draw(0, 1) ? orders.get() : nullptr;
   steps.order_length = 2;
   steps.facts = facts.get();
-  // In half of the batches one call steps and restarts.
+  // In half of the batches one call steps and resets.
   const bool is_one_call = draw(0, 1) == 0;
   const auto similarities_before = room<float>(size);
   const auto ended_similarities = room<float>(size);
@@ -207,7 +207,7 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
     steps.tasks = &tasks;
     steps.orders = nullptr;
     steps.similarities_before = similarities_before.get();
-    restart_rows(steps, tasks, need.get());
+    reset_rows(steps, tasks, need.get());
   }
   const Rules rules = {~uint64_t{0}, draw(0, 1) == 0, draw(0, 1) == 0, draw(0, 1) == 0, draw(0, 1) == 0,
                        mode == kTest, draw(1, 3), draw(1, 9)};
@@ -215,7 +215,7 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   const Choices choices(ids, 7, shape);
   const auto action_keys = room<uint32_t>(size * 2);
   for (int step = 0; step < kSteps; step++) {
-    if (!is_one_call) restart_rows(steps, tasks, need.get());
+    if (!is_one_call) reset_rows(steps, tasks, need.get());
     for (int64_t i = 0; i < 2 * size; i++) action_keys[i] = static_cast<uint32_t>(random_bits());
     if (has_masks) {
       draw_masks(action_keys.get(), size, choices, operations.get(), masks.get());
@@ -242,8 +242,8 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
     }
     if (is_one_call) {
       const int64_t first = draw(0, static_cast<int>(size));
-      advance_part(steps, rules, ended, 0, first);
-      advance_part(steps, rules, ended, first, size - first);
+      step_and_reset_part(steps, rules, ended, 0, first);
+      step_and_reset_part(steps, rules, ended, first, size - first);
       require(std::memcmp(shown.get(), grids.get(), size * cells) == 0, "another grid is shown", -1, shape);
     } else {
       step_batch(steps, rules, [](int64_t, int) {});
@@ -301,13 +301,13 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   host.mode = mode;
   host.is_in_turn = draw(0, 1);
   host.is_random_pair = draw(0, 1);
-  host_restart(host);
+  host_reset(host);
   for (int step = 0; step < kSteps; step++) {
     host.operation = draw(-1, kLastOperation);
     for (int32_t& corner : host.corners) corner = draw(-1, kMaxSide);
     host_step(host);
     require_area(host.grid, host.sizes[kHeight], host.sizes[kWidth], host.operation, shape);
-    if (host.endings[0] || host.endings[1]) host_restart(host);
+    if (host.endings[0] || host.endings[1]) host_reset(host);
   }
 }
 

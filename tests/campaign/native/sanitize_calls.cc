@@ -163,9 +163,9 @@ int main() {
                     join({kept_key, action, {number, number, {kS8, {kBatch, kSlots}, 1}, colors, number, pairs, pairs}}),
                     join({kept_key, {number}})});
     const std::vector<Array> state = join({canvas, {counts, share, endings, keys, records}});
-    try_wrong_ones({"restart", jaxarc_restart, {kHeight, kWidth, format, 1, 0, 0, 1, 1},
+    try_wrong_ones({"reset", jaxarc_reset, {kHeight, kWidth, format, 1, 0, 0, 1, 1},
                     join({state, {{kBool, {kBatch}}}, tasks}), state});
-    try_wrong_ones({"advance", jaxarc_advance, {kHeight, kWidth, format, 1, kLegal, 2, 3, 100, 0, 0, 1, 1},
+    try_wrong_ones({"step_and_reset", jaxarc_step_and_reset, {kHeight, kWidth, format, 1, kLegal, 2, 3, 100, 0, 0, 1, 1},
                     join({state, action, tasks}), join({state, {number, share, share, counts, grids, grids}}), 2});
   }
   const Array ids = {kS32, {4}, 0};

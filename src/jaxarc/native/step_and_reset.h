@@ -4,7 +4,7 @@
 // its grids are still in the cache.
 #pragma once
 
-#include "restart.h"
+#include "reset.h"
 #include "step.h"
 
 #ifdef __SSE2__
@@ -13,7 +13,7 @@
 
 namespace jaxarc {
 
-// Results of the step, as they were before any restart, and what the observations show after it.
+// Results of the step, as they were before any reset, and what the observations show after it.
 struct Ended {
   float* similarities;
   int32_t* counts;
@@ -57,7 +57,7 @@ inline void show(const Batch& batch, const Ended& ended, int64_t first, int64_t 
 // Further facts of a step.
 enum EndingFact { kTerminated = 16, kTruncated = 32 };
 
-inline void advance_batch(const Steps& steps, const Rules& rules, const Ended& ended) {
+inline void step_and_reset_batch(const Steps& steps, const Rules& rules, const Ended& ended) {
   const Batch& batch = steps.edit;
   const int64_t cells = batch.shape.height * batch.shape.width;
   Next drawn[kBlock];
@@ -89,7 +89,7 @@ inline void advance_batch(const Steps& steps, const Rules& rules, const Ended& e
 }
 
 // The same for `size` environments from `first` on: a batch of their own, whose kernels touch no other environment.
-inline void advance_part(Steps steps, const Rules& rules, Ended ended, int64_t first, int64_t size) {
+inline void step_and_reset_part(Steps steps, const Rules& rules, Ended ended, int64_t first, int64_t size) {
   const auto skip = [first](auto*& array, int64_t of_each = 1) {
     if (array != nullptr) array += first * of_each;
   };
@@ -114,7 +114,7 @@ inline void advance_part(Steps steps, const Rules& rules, Ended ended, int64_t f
   skip(ended.counts, kCounts);
   skip(ended.next_grids, cells);
   skip(ended.grids, cells);
-  advance_batch(steps, rules, ended);
+  step_and_reset_batch(steps, rules, ended);
 }
 
 }  // namespace jaxarc

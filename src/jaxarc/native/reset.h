@@ -88,7 +88,7 @@ inline void start_next(const States& states, const Tasks& tasks, const Next& nex
 }
 
 // Draws some episodes before it starts them, so that their pairs are there by then.
-inline void restart_rows(const States& states, const Tasks& tasks, const uint8_t* need) {
+inline void reset_rows(const States& states, const Tasks& tasks, const uint8_t* need) {
   const int64_t size = states.edit.size;
   Next drawn[kBlock];
   int count = 0;
