@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import sys
-from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -20,7 +19,6 @@ from jaxarc.benchmarks import (
     measure_rows,
     pinned_to_cores,
 )
-from jaxarc.benchmarks import measure as measure_module
 from jaxarc.benchmarks import speed as speed_module
 from jaxarc.benchmarks.fresh_start import start_fresh
 from jaxarc.benchmarks.speed import CompiledScan, PythonLoop, Throughput, play_params
@@ -85,7 +83,6 @@ def test_more_cores_than_there_are_is_refused(capsys):
 
 def test_the_process_is_pinned_to_the_last_cores_and_only_inside(monkeypatch):
     cores = [{0, 2, 5, 7}]
-    monkeypatch.setattr(measure_module, "sys", SimpleNamespace(platform="linux"))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: cores[-1], raising=False)
     monkeypatch.setattr(os, "sched_setaffinity", lambda _, chosen: cores.append(set(chosen)), raising=False)
     with pinned_to_cores(2) as used:

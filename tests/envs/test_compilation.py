@@ -17,6 +17,7 @@ CORE = (
     "constants",
     "envs",
     "errors",
+    "extras",
     "fusion",
     "lazy",
     "notebooks",
