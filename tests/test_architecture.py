@@ -119,7 +119,7 @@ MAX_LINES = {
     "benchmarks": 1260,
     "cli": 5290,
     "config": 1111,
-    "datasets": 2960,
+    "datasets": 3040,
     "envs": 5195,
     "evaluation": 1560,
     "experts": 2790,
