@@ -138,6 +138,7 @@ def test_states_params_and_environments_print_on_one_short_line():
     state, *_ = env.step(state, BboxAction(34, 0, 0, 0, 0), params)
     assert repr(env) == "ArcEnvironment('jaxarc/mock')"
     assert repr(params) == "EnvParams(1 task on 3x4, bbox actions, train mode, 6 steps)"
+    assert repr(params.replace(layout="flat")).endswith(", 6 steps, observations (132,))")
     assert repr(state).startswith("ArcEnvState(3x4, bbox, task 0, pair 1, step 1, similarity 0.")
     assert repr(state).endswith(", terminated)")
 

@@ -64,6 +64,22 @@ def test_a_flat_observation_has_the_entries_one_after_the_other(grid_format):
     np.testing.assert_allclose(observation, expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("shuffle_demos", [False, True])
+@pytest.mark.parametrize(("mode", "held_out"), [("train", 1), ("test", 0)])
+def test_demonstrations_fill_as_many_slots_as_asked_for_whatever_the_tasks_have(mode, held_out, shuffle_demos):
+    rules = {"mode": mode, "include_demonstrations": True, "shuffle_demos": shuffle_demos, "layout": "flat"}
+    shapes = set()
+    for name, count in (("arc-agi-1/training/007bbfb7", 5), ("arc-agi-1/training/d037b0a7", 3)):
+        for slots in (4, 9):
+            env, params = jaxarc.make(name, max_grid_height=9, max_grid_width=9, **rules, max_demonstrations=slots)
+            state, observation = env.reset(KEY, params, pair_index=0)
+            assert env.observation_space(params).contains(observation)
+            mask = state.demonstrations.inputs[:, 0] >= 0
+            assert mask.tolist() == [held_out <= slot < count for slot in range(slots)]
+            shapes.add((slots, observation.shape))
+    assert len(shapes) == 2
+
+
 @pytest.mark.parametrize("layout", ["stacked", "flat"])
 def test_every_way_to_an_observation_gives_the_same_one(layout):
     env, params = jaxarc.make(GRIDS, **RULES, **SHOWN, layout=layout)

@@ -27,6 +27,14 @@ def test_every_clause_becomes_a_keyword():
         "without_errata": True,
     }
     assert parse_clauses("first=10") == {"first": 10}
+    counts = "max_demonstrations=4,min_demonstrations=3,max_colors=5,min_colors=2"
+    assert parse_clauses(f"{counts},output_fits_input") == {
+        "max_demonstrations": 4,
+        "min_demonstrations": 3,
+        "max_colors": 5,
+        "min_colors": 2,
+        "output_fits_input": True,
+    }
 
 
 @pytest.mark.parametrize(
@@ -37,6 +45,7 @@ def test_every_clause_becomes_a_keyword():
         ("first", "'first'.*''"),
         ("first 0", "'0'"),
         ("max_side=31", "'31'"),
+        ("max_colors=11", "'11'"),
         ("same_shape=maybe", "'maybe'"),
         ("concept=", "concept"),
         ("ids=a++b", r"a\+\+b"),

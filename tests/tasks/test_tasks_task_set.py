@@ -53,6 +53,31 @@ def test_a_sample_has_different_tasks_and_depends_on_the_key_alone(tasks):
             tasks.sample(0, count)
 
 
+def test_a_split_has_every_task_once_in_its_order_and_depends_on_the_key_alone(mixed):
+    splits = {seed: mixed.split(3, seed) for seed in range(8)}
+    for train, held_out in splits.values():
+        assert len(train) == 3
+        assert sorted(train.task_ids + held_out.task_ids) == sorted(mixed.task_ids)
+        assert train.task_ids == tuple(name for name in mixed.task_ids if name in train)
+    assert len({held_out.task_ids for _, held_out in splits.values()}) > 1
+    for same in (mixed.split(0.75, 5), mixed.split(3, jax.random.key(5))):
+        assert [part.task_ids for part in same] == [part.task_ids for part in splits[5]]
+    for size in (0, 4, 0.01, 1.0):
+        with pytest.raises(ValueError, match=rf"'mixed'.*1\.\.3.*size={size}"):
+            mixed.split(size)
+
+
+def test_the_sum_of_two_sets_has_the_tasks_of_both(tasks, mixed):
+    both = tasks.on_canvas((9, 9)) + mixed.on_canvas((9, 9))
+    assert both.task_ids == tasks.task_ids + mixed.task_ids
+    assert both.grid_shape == (9, 9)
+    assert (tasks.on_canvas((9, 9)) + mixed).grid_shape == (8, 8)
+    with pytest.raises(ValueError, match=r"'two'.*unique"):
+        tasks + tasks[:1]
+    with pytest.raises(TypeError):
+        tasks + tasks[0]
+
+
 def test_task_by_id_is_padded_to_the_canvas_of_the_set(tasks):
     task = tasks.get_task_by_id("two")
     assert task.grid_shape == tasks.max_grid_shape == (5, 5)
@@ -99,9 +124,23 @@ def test_select_by_shape_size_concept_and_first(mixed):
     assert mixed.select(same_shape=True, first=2, min_side=4).task_ids == ("s6", "s8")
 
 
+def test_select_by_demonstrations_colors_and_outputs_that_fit(tasks, mixed):
+    assert tasks.select(min_demonstrations=2).task_ids == ("two", "five")
+    assert tasks.select(max_demonstrations=2).task_ids == ("two", "three")
+    assert mixed.select(max_colors=1).task_ids == ("grown",)
+    assert mixed.select(min_colors=5).task_ids == ("s2", "s6", "s8")  # 1 2 3 of demonstrations, 6 7 of the test
+    assert mixed.select(output_fits_input=True).task_ids == ("s2", "s6", "s8")
+    shrunk = RawTask("shrunk", (([[1, 2]], [[1]]),), (([[1, 2]], [[2]]),))
+    wider = RawTask("wider", (([[1], [2]], [[1, 2]]),), (([[1, 2]], [[2]]),))
+    assert TaskSet("two", (shrunk, wider)).select(output_fits_input=True).task_ids == ("shrunk",)
+
+
 @pytest.mark.parametrize(
     ("conditions", "message"),
     [
+        ({"min_colors": 6}, "needs min_colors=5 or less"),
+        ({"max_demonstrations": 1, "ids": ["s2"]}, "needs max_demonstrations=2"),
+        ({"output_fits_input": True, "ids": ["grown"]}, "higher or wider"),
         ({"concept": "copi"}, r"select\(concept='copi'\) .*did you mean 'Copy'\?"),
         ({"concept": "zzz"}, "its concepts: Above-Below, Copy"),
         ({"concept": "copy", "ids": ["s2"]}, "its tasks have no concepts"),

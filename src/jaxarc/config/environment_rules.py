@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Self, TypeAlias, get_args
 
 from jaxarc import constants as c
 from jaxarc.config.build import CheckedConfig, build, check_known, limited
-from jaxarc.constants import MAX_GRID_SIZE, NUM_OPERATIONS
+from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS, NUM_OPERATIONS
 
 SelectionFormat: TypeAlias = Literal["point", "bbox", "mask"]
 TooLarge: TypeAlias = Literal["refuse", "report", "skip"]
@@ -132,6 +132,7 @@ class ObservationConfig(CheckedConfig):
     include_clipboard: bool = False  # adds "clipboard"
     include_selection: bool = False  # adds "selection", bool [H, W]: the cells that the last operation used
     include_demonstrations: bool = False  # adds "demonstrations"; in training without the pair that is played
+    max_demonstrations: int | None = limited(None, low=1, high=MAX_TRACKED_PAIRS)  # slots; None: most of any task
     include_operations: bool = False  # adds "operations", bool [42]: legal, and able to do something
     include_step_count: bool = False  # adds "step_count"
     include_submission_count: bool = False  # adds "submission_count"

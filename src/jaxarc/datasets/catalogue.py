@@ -50,10 +50,9 @@ def find_dataset(name: str) -> Dataset:
 def load_tasks(name: str | Path | GivenTasks, cache: bool = True) -> TaskSet:
     """Load a dataset by name, or a task file or folder by path, or check given tasks; nothing is downloaded.
 
-    A name may say which version and which of its tasks: ``NAME[@VERSION][:CLAUSE[,CLAUSE...]]``. The clauses are
-    ``first 10``, ``max_side=10``, ``min_side=5``, ``same_shape``, ``concept=Copy``, ``ids=007bbfb7+00d62c1b``,
-    ``without=007bbfb7``, ``without_errata`` and ``file=subset.yaml``; paths take clauses too. See
-    :meth:`TaskSet.select` for their meaning.
+    A name may say which version and which of its tasks: ``NAME[@VERSION][:CLAUSE[,CLAUSE...]]``. The clauses are the
+    keywords of :meth:`TaskSet.select`, as in ``max_side=10,same_shape,ids=007bbfb7+00d62c1b,first 10``,
+    ``without_errata`` and ``file=subset.yaml``; paths take clauses too.
 
     Args:
         name: the name or path; a known name comes before a path, and a path that exists whole before the grammar. Or

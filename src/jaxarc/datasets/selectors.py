@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import yaml
 
-from jaxarc.constants import MAX_GRID_SIZE
+from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS, NUM_COLORS
 from jaxarc.errors import JaxarcWarning, UsageError
 from jaxarc.files import user_path
 from jaxarc.tasks.raw_task import RawTask
@@ -78,8 +79,7 @@ def choose_tasks(tasks: Sequence[RawTask], set_name: str, conditions: Mapping[st
     Args:
         tasks: the tasks.
         set_name: for messages.
-        conditions: ``concept``, ``same_shape``, ``min_side``, ``max_side`` and ``first``; ``None`` and ``False`` ask
-            for nothing.
+        conditions: a value for each keyword of ``select`` but the ids; ``None`` and ``False`` ask for nothing.
 
     Raises:
         SubsetError: no task is left; the message names the condition and what would leave one.
@@ -119,8 +119,35 @@ class _Condition(NamedTuple):
     hint: Callable[[Any, Sequence[RawTask]], str]  # for a value that leaves none of these tasks
 
 
+def _at_least(name: str, measure: Callable[[RawTask], int]) -> _Condition:
+    return _Condition(
+        lambda task, low: measure(task) >= low,
+        lambda _, tasks: f"the largest of the {len(tasks)} tasks needs {name}={max(map(measure, tasks))} or less",
+    )
+
+
+def _at_most(name: str, measure: Callable[[RawTask], int]) -> _Condition:
+    return _Condition(
+        lambda task, high: measure(task) <= high,
+        lambda _, tasks: f"the smallest of the {len(tasks)} tasks needs {name}={min(map(measure, tasks))}",
+    )
+
+
 def _largest_side(task: RawTask) -> int:
     return max(task.grid_shape)
+
+
+def _num_demonstrations(task: RawTask) -> int:
+    return len(task.train)
+
+
+def _num_colors(task: RawTask) -> int:
+    return len({color for _, grid in task.named_grids() for color in np.unique(grid).tolist()})
+
+
+def _outputs_fit(task: RawTask) -> bool:
+    pairs = task.all_pairs
+    return all(answer.shape[axis] <= source.shape[axis] for source, answer in pairs for axis in (0, 1))
 
 
 def _nearest_concepts(concept: str, tasks: Sequence[RawTask]) -> str:
@@ -144,16 +171,16 @@ _CONDITIONS: Final[Mapping[str, _Condition]] = {
         lambda task, _: keeps_shape(task),
         lambda _, tasks: f"every one of the {len(tasks)} tasks has an output of another shape than its input",
     ),
-    "min_side": _Condition(
-        lambda task, side: _largest_side(task) >= side,
-        lambda _, tasks: (
-            f"the largest of the {len(tasks)} tasks needs min_side={max(map(_largest_side, tasks))} or less"
-        ),
+    "output_fits_input": _Condition(
+        lambda task, _: _outputs_fit(task),
+        lambda _, tasks: f"every one of the {len(tasks)} tasks has an output that is higher or wider than its input",
     ),
-    "max_side": _Condition(
-        lambda task, side: _largest_side(task) <= side,
-        lambda _, tasks: f"the smallest of the {len(tasks)} tasks needs max_side={min(map(_largest_side, tasks))}",
-    ),
+    "min_side": _at_least("min_side", _largest_side),
+    "max_side": _at_most("max_side", _largest_side),
+    "min_demonstrations": _at_least("min_demonstrations", _num_demonstrations),
+    "max_demonstrations": _at_most("max_demonstrations", _num_demonstrations),
+    "min_colors": _at_least("min_colors", _num_colors),
+    "max_colors": _at_most("max_colors", _num_colors),
 }
 
 
@@ -221,7 +248,12 @@ _PARSERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "first": _whole_number(1),
     "max_side": _whole_number(1, MAX_GRID_SIZE),
     "min_side": _whole_number(1, MAX_GRID_SIZE),
+    "max_demonstrations": _whole_number(1, MAX_TRACKED_PAIRS),
+    "min_demonstrations": _whole_number(1, MAX_TRACKED_PAIRS),
+    "max_colors": _whole_number(1, NUM_COLORS),
+    "min_colors": _whole_number(1, NUM_COLORS),
     "same_shape": _flag,
+    "output_fits_input": _flag,
     "concept": _word,
     "ids": _ids,
     "without": _ids,

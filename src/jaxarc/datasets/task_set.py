@@ -181,13 +181,41 @@ class TaskSet:
         """
         if not 1 <= count <= len(self):
             raise ValueError(f"a sample of {self.name!r} has 1..{len(self)} tasks, got count={count}; change it")
-        import jax
+        return self._subset([self.tasks[index] for index in self._shuffled(key)[:count]])
 
-        from jaxarc.prng import as_typed_key
+    def split(self, size: float, key: "PRNGKey | int" = 0) -> "tuple[TaskSet, TaskSet]":
+        """Split the tasks at random in two sets, to train on and to hold out, the same ones for the same key or seed.
 
-        key = jax.random.key(key) if isinstance(key, int) else as_typed_key(key)
-        indices = jax.random.permutation(key, len(self))[:count].tolist()
-        return self._subset([self.tasks[index] for index in indices])
+        Args:
+            size: of the first set: how many tasks, as an ``int``, or their share, as a ``float`` in 0 .. 1.
+            key: a key or a seed.
+
+        Returns:
+            Both sets, each in the order of this one.
+
+        Raises:
+            ValueError: a set would be empty.
+        """
+        count = round(size * len(self)) if isinstance(size, float) else size
+        if not 1 <= count < len(self):
+            raise ValueError(
+                f"a split of {self.name!r} leaves 1..{len(self) - 1} tasks in the first set, got size={size}, which is "
+                f"{count} tasks; change it"
+            )
+        order = self._shuffled(key)
+        first, second = (self._subset([self.tasks[i] for i in sorted(part)]) for part in (order[:count], order[count:]))
+        return first, second
+
+    def __add__(self, other: "TaskSet") -> "TaskSet":
+        """Return the tasks of both sets, those of this one first; a canvas stays where both have the same.
+
+        Raises:
+            ValueError: a task of both has the same id.
+        """
+        if not isinstance(other, TaskSet):
+            return NotImplemented
+        canvas = self.canvas if self.canvas == other.canvas else None
+        return TaskSet(f"{self.name} + {other.name}", self.tasks + other.tasks, canvas)
 
     def get_available_task_ids(self) -> list[str]:
         """List the ids in the order of the buffer."""
@@ -243,7 +271,12 @@ class TaskSet:
         max_side: int | None = None,
         *,
         min_side: int | None = None,
+        max_demonstrations: int | None = None,
+        min_demonstrations: int | None = None,
+        max_colors: int | None = None,
+        min_colors: int | None = None,
         same_shape: bool = False,
+        output_fits_input: bool = False,
         concept: str | None = None,
         without: Iterable[str] = (),
         first: int | None = None,
@@ -254,7 +287,12 @@ class TaskSet:
             ids: these tasks, in this order.
             max_side: tasks whose largest grid side is at most this.
             min_side: tasks whose largest grid side is at least this.
+            max_demonstrations: tasks with at most as many demonstrations.
+            min_demonstrations: tasks with at least as many.
+            max_colors: tasks whose grids have at most as many different colors, black included.
+            min_colors: tasks whose grids have at least as many.
             same_shape: tasks whose outputs are all as large as their inputs.
+            output_fits_input: tasks whose outputs are all no higher and no wider than their inputs.
             concept: tasks of this concept; case, dashes, underscores and spaces do not count.
             without: not these tasks.
             first: of all that are left, this many from the front.
@@ -278,8 +316,13 @@ class TaskSet:
         conditions = {
             "concept": concept,
             "same_shape": same_shape,
+            "output_fits_input": output_fits_input,
             "min_side": min_side,
             "max_side": max_side,
+            "min_demonstrations": min_demonstrations,
+            "max_demonstrations": max_demonstrations,
+            "min_colors": min_colors,
+            "max_colors": max_colors,
             "first": first,
         }
         chosen = choose_tasks(kept, self.name, conditions)
@@ -337,6 +380,14 @@ class TaskSet:
         if num_pairs < total and too_large == "report":
             warnings.warn(complaint, TooLargeWarning, stacklevel=3)
         return TaskSet(self.name, tuple(kept), shape)
+
+    def _shuffled(self, key: "PRNGKey | int") -> list[int]:
+        import jax
+
+        from jaxarc.prng import as_typed_key
+
+        key = jax.random.key(key) if isinstance(key, int) else as_typed_key(key)
+        return jax.random.permutation(key, len(self)).tolist()
 
     def _subset(self, tasks: Sequence[RawTask]) -> "TaskSet":
         return TaskSet(f"{self.name} ({len(tasks)} of {len(self)} tasks)", tuple(tasks), self.canvas)

@@ -105,7 +105,7 @@ class Environment(abc.ABC, Generic[State]):
     def observation_space(self, params: EnvParams) -> Space:
         """A space that holds every observation."""
         require_params(params)
-        return observation_space(params.config, params.tasks.num_slots)
+        return observation_space(params.config, params.num_slots)
 
     @property
     def defaults(self) -> Defaults | None:
@@ -343,7 +343,7 @@ def _start(
         augmentation=augmentation,
         pairs=generated,
         demonstrations=pairs_in_play(tasks, generated, task_index, augmentation, "train"),
-        num_slots=tasks.num_slots,
+        num_slots=params.num_slots,
     )
     return state, observe(state, source, config)
 

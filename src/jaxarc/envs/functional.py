@@ -96,7 +96,7 @@ def arc_reset(
         augmentation=augmentation,
         task_data=task_data,
         demonstrations=pairs_of_task(task_data, config.grid_shape, "train"),
-        num_slots=task_data.input_grids_examples.shape[0],
+        num_slots=config.observation.max_demonstrations or task_data.input_grids_examples.shape[0],
     )
     return state, observe(state, source, config)
 

@@ -13,6 +13,8 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.constants import MAX_TRACKED_PAIRS
 from jaxarc.envs.declared import as_declared
 from jaxarc.envs.forks import require_own_jax
+from jaxarc.envs.observations import observation_space
+from jaxarc.envs.spaces import Box
 from jaxarc.tasks.buffer import TaskSource
 from jaxarc.tasks.sampling import SMALLEST_WEIGHT
 
@@ -73,14 +75,21 @@ class EnvParams(eqx.Module):
         if self.pair_index is not None and not isinstance(self.pair_index, Tracer):
             _check_pair(int(self.pair_index), counts, self.weights)
 
+    @property
+    def num_slots(self) -> int:
+        """Demonstrations that an observation has room for: ``max_demonstrations``, or those of the task with most."""
+        return self.config.observation.max_demonstrations or self.tasks.num_slots
+
     def __repr__(self) -> str:
-        """``EnvParams(400 tasks on 30x30, bbox actions, train mode, 100 steps)``."""
+        """``EnvParams(400 tasks on 30x30, bbox actions, train mode, 100 steps)``; an array layout adds its shape."""
         count = self.tasks.num_tasks
         rules = self.config
         shape = f"{rules.grid_shape[0]}x{rules.grid_shape[1]}"
         tasks = f"{count} {'task' if count == 1 else 'tasks'} on {shape}"
         actions = f"{rules.action.selection_format} actions, {rules.episode.mode} mode"
-        return f"EnvParams({tasks}, {actions}, {rules.environment.max_episode_steps} steps)"
+        space = observation_space(rules, self.num_slots)
+        shown = f", observations {space.shape}" if rules.observation.layout != "dict" and isinstance(space, Box) else ""
+        return f"EnvParams({tasks}, {actions}, {rules.environment.max_episode_steps} steps{shown})"
 
     def replace(self, **changes: Any) -> Self:
         """Return params with fields changed by name: those of the params, and those of the config in any group.
