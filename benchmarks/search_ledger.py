@@ -1,7 +1,6 @@
 """Count what solves a random part of the training outputs of ARC-AGI-1, and how fast, for docs/search.md.
 
     python benchmarks/search_ledger.py 100 --processes 2
-    CXX=none JAXARC_CACHE=$(mktemp -d) python benchmarks/search_ledger.py 40 --max-cost 4     # without the C++ library
 
 The outputs are drawn with a fixed seed, so that two versions of the search are compared on the same ones.
 """

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from datetime import datetime
 
 import jax
 import numpy as np
@@ -127,57 +126,6 @@ def test_a_solver_is_a_function_of_a_module(dataset, solver, tmp_path):
     assert summary.pop("folder") == str(tmp_path / "out")
     assert read(tmp_path / "out" / "summary.json") == summary
     assert run(dataset, "--score", tmp_path / "out" / "submission.json")[0] == 0
-
-
-def score_as_the_arc_prize_does(folder, answers):
-    """Count as the scorer of arc-agi-benchmarking: a file for a task, by pair index, the mean share of a task."""
-    shares = []
-    for file in folder.glob("*.json"):
-        pairs = json.loads(file.read_text())
-        right = set()
-        for attempts in pairs:
-            for attempt in attempts.values():
-                metadata = attempt["metadata"]
-                assert metadata["task_id"] == file.stem
-                assert datetime.fromisoformat(metadata["start_timestamp"]) <= datetime.fromisoformat(
-                    metadata["end_timestamp"]
-                )
-                assert (metadata["provider"], metadata["cost"]["total_cost"]) == ("jaxarc", 0)
-                if attempt["answer"] == answers[file.stem][metadata["pair_index"]]:
-                    right.add(metadata["pair_index"])
-        shares.append(len(right) / len(answers[file.stem]))
-    return sum(shares) / len(shares)
-
-
-def test_the_files_of_the_arc_prize_give_the_same_score(dataset, solver, tmp_path):
-    out = tmp_path / "out"
-    given = (dataset, "--submission-format", "arc-prize", "--json")
-    code, printed, _ = run(*given, "--agent", f"{solver}:same", "--output", out)
-    assert code == 0
-    assert {file.stem for file in (out / "arc-prize").iterdir()} == set(ANSWERS)
-    share = json.loads(printed)["score"]["mean_task_share"]
-    assert 0 < share < 1
-    assert score_as_the_arc_prize_does(out / "arc-prize", ANSWERS) == share
-    # A submission of Kaggle's format becomes one of the ARC Prize's.
-    assert run(*given, "--score", out / "submission.json", "--output", tmp_path / "scored")[0] == 0
-    assert score_as_the_arc_prize_does(tmp_path / "scored" / "arc-prize", ANSWERS) == share
-
-
-def test_files_of_the_arc_prize_that_cannot_be_written_are_refused_at_once(dataset, solver, tmp_path):
-    arc_prize = ("--submission-format", "arc-prize")
-    submission = tmp_path / "submission.json"
-    submission.write_text("{}")
-    code, _, err = run(dataset, "--score", submission, *arc_prize)
-    assert code == 2
-    assert "--output" in err
-    code, _, err = run(dataset, "--agent", "painter", "--answers-visible", *arc_prize)
-    assert code == 2
-    assert "--answers-visible" in err
-    (tmp_path / "out" / "arc-prize").mkdir(parents=True)
-    (tmp_path / "out" / "arc-prize" / "other.json").write_text("[]")
-    code, _, err = run(dataset, "--agent", f"{solver}:same", *arc_prize, "--output", tmp_path / "out")
-    assert code == 1
-    assert "other.json" in err
 
 
 def test_ctrl_c_keeps_the_tasks_that_a_solver_has_done(dataset, solver, tmp_path):

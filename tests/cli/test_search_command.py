@@ -3,7 +3,10 @@
 import json
 
 import numpy as np
+import pytest
 from run_command import run_command
+
+from jaxarc.search.search_library import search_library
 
 RULES = {"flip": lambda grid: grid[::-1], "turn": np.rot90}
 
@@ -74,3 +77,17 @@ def test_a_task_is_explained_in_words_as_json_and_as_a_picture(tmp_path):
     code, out, _ = run("search", "flip", "--dataset", tasks, "--max-cost", 2, "--json")
     best = json.loads(out)["test"][0]["answers"][0]
     assert (code, best["right"], best["fits"]) == (0, True, [True, True, True])
+
+
+@pytest.mark.parametrize(
+    "words", [("search", "flip", "--dataset"), ("evaluate", "--agent", "search", "--processes", 2)]
+)
+def test_without_the_library_a_line_says_what_to_do(words, tmp_path, monkeypatch):
+    tasks = write_tasks(tmp_path / "tasks")
+    monkeypatch.setenv("CXX", "no-compiler")
+    monkeypatch.setenv("JAXARC_CACHE", str(tmp_path / "cache"))
+    search_library.cache_clear()
+    code, _, err = run(*words, tasks)
+    assert code == 1
+    assert err.count("\n") == 1
+    assert all(name in err for name in ("no-compiler", "CXX=g++", "wheel"))

@@ -5,14 +5,14 @@ import dataclasses
 import datetime
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 from rich.console import Console
 
 from jaxarc.agents.saved_agent import WhichCheckpoint
 from jaxarc.cli.console import AgentSeedOption, JsonOption, QuietOption, escape, print_json, progress_bar, warn
-from jaxarc.cli.evaluation_files import EvaluationFiles, print_evaluation
+from jaxarc.cli.evaluation_files import print_evaluation, score_of, write_evaluation
 from jaxarc.cli.players import (
     DEFAULT_FORMAT,
     DEFAULT_SIDE,
@@ -45,7 +45,7 @@ from jaxarc.nn import products_in
 from jaxarc.runs import RunFolder, locate_run
 from jaxarc.surrogate.experiment import SurrogateExperiment
 
-_NOT_OF_SURROGATES: Final = ("agent", "score", "as_json", "submission_format")
+_NOT_OF_SURROGATES: Final = ("agent", "score", "as_json")
 _OF_SEARCH: Final = ("processes", "minutes", "seconds", "max_cost", "megabytes")
 _OF_EPISODES: Final = (
     *("votes", "max_steps", "selection_format", "canvas"),
@@ -126,13 +126,6 @@ def evaluate(
         Path | None,
         typer.Option("--output", "-o", help="Folder for the files; runs/<date>_<time>-evaluation when playing."),
     ] = None,
-    submission_format: Annotated[
-        Literal["kaggle", "arc-prize"],
-        typer.Option(
-            help="kaggle: submission.json; arc-prize: also a file for each task in the folder arc-prize, as the ARC "
-            "Prize's arc-agi-benchmarking reads them."
-        ),
-    ] = "kaggle",
     processes: Annotated[
         int | None, typer.Option(min=1, help="For search: processes side by side. Default: one for each core.")
     ] = None,
@@ -158,8 +151,7 @@ def evaluate(
 
     A hidden test set, a challenges file without its solutions, gives a submission and no score.
 
-    With --score nothing is played; --output writes all files except the submission. With --submission-format arc-prize
-    the scored submission is written in that format.
+    With --score nothing is played; --output writes all files except the submission.
 
     With the run folder of a surrogate, evaluate the surrogate on held-out examples and pairs.
 
@@ -173,7 +165,6 @@ def evaluate(
         jaxarc evaluate arc-agi-1/evaluation --agent runs/NAME --answers-visible
         jaxarc evaluate arc-agi-1/training --agent my_solver:solve --json
         jaxarc evaluate arc-agi-1/training --score submission.json
-        jaxarc evaluate arc-agi-1/training --score submission.json --submission-format arc-prize -o scored
         jaxarc evaluate runs/NAME-surrogate
         jaxarc evaluate runs/NAME-surrogate lookahead.num_eval=512
     """
@@ -201,15 +192,9 @@ def evaluate(
         _refuse(ctx, _OF_SEARCH, "is for --agent search; leave it out")
     if is_solving:
         _refuse(ctx, _OF_EPISODES, "does not go with a solver, which returns grids and takes no actions; leave it out")
-    if submission_format == "arc-prize":
-        _refuse(ctx, ("answers_visible",), "gives no submission; leave it out")
-        if agent is None and output is None:
-            raise typer.BadParameter("name the folder for the files of arc-prize", param_hint="--output")
     tasks = load_tasks(dataset)
     if output is None and agent is not None:  # what is scored may stay without files
         output = Path("runs") / f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-evaluation"
-    name = Path(agent or "submission").name
-    files = EvaluationFiles(output, tasks, name if submission_format == "arc-prize" else None)
 
     if score is not None:
         scored = _score_file(score, attempts, tasks)
@@ -235,8 +220,12 @@ def evaluate(
     about = {"dataset": dataset, "submission": str(score)} if agent is None else {"dataset": dataset, "agent": agent}
     # Grids of an agent that saw the answers must not be taken for a submission.
     has_submission = agent is not None and not answers_visible
-    title = f"{score if agent is None else name} on {tasks.name if agent is None else dataset}"
-    summary = files.write(scored.result, {**about, **scored.about}, title, has_submission=has_submission)
+    title = f"{score} on {tasks.name}" if agent is None else f"{Path(agent).name} on {dataset}"
+    about |= scored.about
+    if output is None:
+        summary = {**about, **score_of(scored.result)}
+    else:
+        summary = write_evaluation(output, tasks, scored.result, about, title, has_submission=has_submission)
     if as_json:
         print_json({**summary, "folder": None if output is None else str(output)})
     else:

@@ -1,6 +1,5 @@
 """The files and tables of ``jaxarc evaluate``: the submission, a line and pictures for each task."""
 
-import datetime
 import hashlib
 import json
 from collections.abc import Sequence
@@ -14,76 +13,48 @@ from jaxarc.cli.console import escape, number_table, percent
 from jaxarc.datasets import TaskSet
 from jaxarc.errors import visible
 from jaxarc.evaluation import Evaluation, Score, TaskRow, best_first, write_submission, write_task_rows
-from jaxarc.evaluation.submission import SUBMISSION_DIGEST, require_file_names, write_benchmark_files
+from jaxarc.evaluation.submission import SUBMISSION_DIGEST
 from jaxarc.files import write_whole
 
-ARC_PRIZE_FOLDER: Final = "arc-prize"  # below the folder of an evaluation: the scorer takes every file in it for a task
 _SHOWN_TASKS: Final = 5  # of the best and of the worst each, and of those with an error
 
 
-class EvaluationFiles:
-    """The files of an evaluation, which begins now.
+def write_evaluation(
+    folder: Path, tasks: TaskSet, result: Evaluation, about: dict[str, Any], title: str, *, has_submission: bool
+) -> dict[str, Any]:
+    """Write the files of an evaluation, and return the summary.
 
     Args:
-        folder: is made if it is not there; None writes nothing.
+        folder: is made if it is not there.
         tasks: all of them.
-        arc_prize_name: of the agent, in files of the submission as arc-agi-benchmarking reads them; None writes none.
-
-    Raises:
-        SubmissionError: an id cannot name such a file, by which the scorer finds the task.
-        FileExistsError: the folder holds files of other tasks, which the scorer would count too.
+        result: what to write.
+        about: what the result depends on, the beginning of the summary.
+        title: of the pictures; the score is added.
+        has_submission: False writes no submission file, as for grids of an agent that saw the answers.
     """
+    from jaxarc.render.attempts import AttemptedTask, draw_overview, write_attempts_page
 
-    def __init__(self, folder: Path | None, tasks: TaskSet, arc_prize_name: str | None = None):
-        self._folder = folder
-        self._tasks = tasks
-        self._arc_prize_name = arc_prize_name
-        self._began = datetime.datetime.now(datetime.UTC)
-        if folder is None or arc_prize_name is None:
-            return
-        require_file_names(tasks.task_ids)
-        others = sorted(file.name for file in (folder / ARC_PRIZE_FOLDER).glob("*.json") if file.stem not in tasks)
-        if others:
-            raise FileExistsError(
-                f"{folder / ARC_PRIZE_FOLDER} holds {len(others)} files that are of no task of {tasks.name}, such as "
-                f"{others[0]}; name another --output"
-            )
+    if has_submission:
+        (num_attempts,) = {len(attempts) for inputs in result.submission.values() for attempts in inputs}
+        file = write_submission(folder / "submission.json", result.submission, num_attempts)
+        about = {**about, SUBMISSION_DIGEST: hashlib.sha256(file.read_bytes()).hexdigest()}
+    write_task_rows(folder / "tasks.jsonl", result.rows)
+    attempted = []
+    for row in best_first(result.rows):
+        task = tasks.raw_task(row.task_id)
+        attempts = result.submission[row.task_id]
+        attempted.append(AttemptedTask(row.task_id, task.train, task.test, attempts, row.error or ""))
+    heading = f"{title}: {_in_words(result.score)}"
+    draw_overview(attempted, folder / "solve_map.png", heading)
+    write_attempts_page(attempted, folder / "attempts.html", heading)
+    summary = {**about, **score_of(result)}
+    write_whole(folder / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
+    return summary
 
-    def write(self, result: Evaluation, about: dict[str, Any], title: str, *, has_submission: bool) -> dict[str, Any]:
-        """Write all files, and return the summary.
 
-        Args:
-            result: what to write.
-            about: what the result depends on, the beginning of the summary.
-            title: of the pictures; the score is added.
-            has_submission: False writes no submission file, as for grids of an agent that saw the answers.
-        """
-        score = {"score": result.score.as_dict() if result.score else None}
-        folder, tasks = self._folder, self._tasks
-        if folder is None:
-            return {**about, **score}
-        from jaxarc.render.attempts import AttemptedTask, draw_overview, write_attempts_page
-
-        if has_submission:
-            (num_attempts,) = {len(attempts) for inputs in result.submission.values() for attempts in inputs}
-            file = write_submission(folder / "submission.json", result.submission, num_attempts)
-            about = {**about, SUBMISSION_DIGEST: hashlib.sha256(file.read_bytes()).hexdigest()}
-        if self._arc_prize_name is not None:
-            times = self._began, datetime.datetime.now(datetime.UTC)
-            inner = folder / ARC_PRIZE_FOLDER
-            write_benchmark_files(inner, result.submission, self._arc_prize_name, tasks.name, times)
-        write_task_rows(folder / "tasks.jsonl", result.rows)
-        attempted = []
-        for row in best_first(result.rows):
-            task = tasks.raw_task(row.task_id)
-            attempts = result.submission[row.task_id]
-            attempted.append(AttemptedTask(row.task_id, task.train, task.test, attempts, row.error or ""))
-        heading = f"{title}: {_in_words(result.score)}"
-        draw_overview(attempted, folder / "solve_map.png", heading)
-        write_attempts_page(attempted, folder / "attempts.html", heading)
-        summary = {**about, **score}
-        write_whole(folder / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
-        return summary
+def score_of(result: Evaluation) -> dict[str, Any]:
+    """Return the score as a part of a summary."""
+    return {"score": result.score.as_dict() if result.score else None}
 
 
 def print_evaluation(console: Console, result: Evaluation) -> None:

@@ -9,7 +9,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from jaxarc.datasets import TaskSet
 from jaxarc.datasets.json_format import read_json_text
-from jaxarc.files import file_names, write_whole
+from jaxarc.files import write_whole
 from jaxarc.tasks.arrays import is_array
 from jaxarc.tasks.raw_task import RawTask, TaskFormatError, check_grid, describe_value, require_answer
 
@@ -25,22 +24,6 @@ Submission: TypeAlias = Mapping[str, Sequence[Sequence[Any]]]
 """By task id: for each test input, in their order, the attempts: arrays ``[h, w]`` of any library, or lists of rows."""
 
 _ATTEMPT: Final = "attempt_"
-_NO_MODEL: Final = {  # the metadata of arc-agi-benchmarking for an answer that no language model gave
-    "provider": "jaxarc",
-    "choices": [],
-    "kwargs": {},
-    "usage": {
-        "prompt_tokens": 0,
-        "completion_tokens": 0,
-        "total_tokens": 0,
-        "completion_tokens_details": {
-            "reasoning_tokens": 0,
-            "accepted_prediction_tokens": 0,
-            "rejected_prediction_tokens": 0,
-        },
-    },
-    "cost": {"prompt_cost": 0.0, "completion_cost": 0.0, "total_cost": 0.0},
-}
 _SUMMARY: Final = "summary.json"  # beside a submission; holds its SHA-256 under the name below
 SUBMISSION_DIGEST: Final = "submission_sha256"
 
@@ -130,52 +113,6 @@ def _entries(value: Any, where: str, what: str) -> list[Any]:
     if not isinstance(value, list | tuple) and not is_array(value):
         raise SubmissionError(f"{where}: {what} is expected, got {describe_value(value)}; give one entry for each")
     return list(value)
-
-
-def write_benchmark_files(
-    folder: Path, submission: Submission, model: str, dataset: str, times: tuple[datetime, datetime]
-) -> None:
-    """Write a submission as the ARC Prize's tool arc-agi-benchmarking reads it: a file ``ID.json`` for each task.
-
-    A file is a list with an object for each test input, ``{"attempt_1": {"answer": grid, "metadata": {...}}, ...}``.
-    Metadata are those of a language model, which an agent here is not: it has no choices, no tokens and no cost.
-
-    Args:
-        folder: is made if it is not there; the tool takes every JSON file in it for a task.
-        submission: attempts for every test input.
-        model: the name of what answered.
-        dataset: the name of the task set.
-        times: when it began to answer, and when it had.
-
-    Raises:
-        SubmissionError: an id cannot name a file, or an attempt is no grid of ARC; nothing is written.
-    """
-    require_file_names(submission)
-    for task_id, inputs in check_submission(submission).items():
-        metadata = {**_NO_MODEL, "model": model, "task_id": task_id, "test_id": dataset}
-        metadata |= {"start_timestamp": times[0].isoformat(), "end_timestamp": times[1].isoformat()}
-        content = [
-            {
-                f"{_ATTEMPT}{number}": {"answer": grid.tolist(), "metadata": {**metadata, "pair_index": index}}
-                for number, grid in enumerate(attempts, start=1)
-            }
-            for index, attempts in enumerate(inputs)
-        ]
-        write_whole(folder / f"{task_id}.json", json.dumps(content).encode(), flush=False)
-
-
-def require_file_names(task_ids: Iterable[str]) -> None:
-    """Check that each id can name a file: by their names the tool finds the tasks, so no other name will do.
-
-    Raises:
-        SubmissionError: an id is a path, hidden, or no file name on every system, or differs from another only in case.
-    """
-    wrong = [task_id for task_id, name in file_names(task_ids).items() if name != task_id]
-    if wrong:
-        raise SubmissionError(
-            f"{len(wrong)} task id(s) cannot name a file on every system, such as {wrong[0]!r:.80}; "
-            "arc-agi-benchmarking finds a task by its file: rename the tasks, or write submission.json alone"
-        )
 
 
 def read_submission(path: str | Path, num_attempts: int = 2) -> dict[str, list[list[np.ndarray]]]:

@@ -10,7 +10,7 @@ from jaxarc.config import SearchConfig
 from jaxarc.experts.expert import Action, ActionFormat, CannotSolveError, HiddenAnswerExpert, Pair
 from jaxarc.experts.painter import Painter
 from jaxarc.search import solve
-from jaxarc.search.kernels import search_library
+from jaxarc.search.search_library import search_library
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,20 @@
-"""The search itself: all words on all states, cheapest first, each different state once."""
+"""The search itself: all words on all states, cheapest first, each different state once. The library does the work."""
 
 import time
-from bisect import bisect_right
-from collections import defaultdict
+import weakref
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Int64, UInt8
 
-from jaxarc.search.images import HashIndex, ImageTable, hash_bytes, images_of
-from jaxarc.search.machine import Machine, States
+from jaxarc.search.images import Images, images_of
+from jaxarc.search.search_library import call
 from jaxarc.search.words import NEW_ALONE, Word
 
-START: Final = -1
 _CHUNK: Final = 4096  # states between two looks at the clock
-
-
-class Origin(NamedTuple):
-    """Where states come from: each was made by a word from a parent."""
-
-    parents: Int64[np.ndarray, " S"]
-    word: Word | None
+_LONGEST: Final = 64  # words of a program
+_SMALLEST: Final = 3  # side of a frame
 
 
 class Limits(NamedTuple):
@@ -31,17 +24,13 @@ class Limits(NamedTuple):
     max_images: int
     deadline: float  # of ``time.monotonic``
 
-    def are_reached(self, num_states: int, num_images: int) -> bool:
-        is_full = num_states >= self.max_states or num_images >= self.max_images
-        return is_full or time.monotonic() > self.deadline
-
 
 class StateGraph:
     """States reached from the inputs of a task; :meth:`expand` adds those of the next cost.
 
     A state is one image for each input, or one list of images for each. A new state is a word applied to a known one.
     States of one cost are made together: a state of cost 1 with words of cost 2, then one of cost 2 with words of cost
-    1, make those of cost 3.
+    1, make those of cost 3. Equal images have one number.
 
     Args:
         inputs: of the demonstrations, then the test input.
@@ -51,45 +40,37 @@ class StateGraph:
     """
 
     def __init__(self, inputs: Sequence[np.ndarray], frame: int, words: Sequence[Word], limits: Limits) -> None:
-        self.table = ImageTable(frame)
-        self.machine = Machine(self.table)
+        self._graph = call("new", frame, len(inputs))
+        weakref.finalize(self, call, "delete", self._graph)
+        self.frame = frame
         self.is_cut = False  # whether a limit was reached
         self.num_applied = 0
         self.cost = 0  # up to which states are known
         self.cell_features: dict[bytes, dict[str, np.ndarray]] = {}  # of the images with some numbers, by name
+        self._num_inputs = len(inputs)
         self._words = words
-        self._index = HashIndex()
         self._limits = limits
-        self._starts: list[int] = []  # first states of chunks
-        self._origins: list[Origin] = []  # where the states of a chunk come from
-        self._costs: list[np.ndarray] = []
-        self._images: list[np.ndarray] = []  # numbers of states that are one image each
-        self._image_states: list[np.ndarray] = []  # their states
-        self._levels: dict[tuple[int, bool], list[tuple[np.ndarray, States]]] = defaultdict(
-            list
-        )  # by cost, and is it a list
-        numbers = self.table.add(images_of(list(inputs), frame))
-        self._add(numbers[None, :, None], Origin(np.array([START]), None), 0)
+        for word in words:
+            self._declare(word)
+        call("start", self._graph, self.add(images_of(list(inputs), frame)).astype(np.int32))
 
     def __len__(self) -> int:
-        return len(self._index)
+        return call("num_states", self._graph)
 
     @property
-    def images(self) -> tuple[Int64[np.ndarray, " S"], Int64[np.ndarray, "S P"], Int64[np.ndarray, " S"]]:
+    def image_states(self) -> tuple[Int64[np.ndarray, " S"], Int64[np.ndarray, "S P"], Int64[np.ndarray, " S"]]:
         """All states that are one image for each input: the state, its images, and its cost."""
-        states = np.concatenate(self._image_states)
-        return states, np.concatenate(self._images), np.concatenate(self._costs)[states]
+        count = call("num_image_states", self._graph)
+        states, costs = np.empty(count, np.int64), np.empty(count, np.int64)
+        numbers = np.empty((count, self._num_inputs), np.int64)
+        call("image_states", self._graph, self._num_inputs, states, numbers, costs)
+        return states, numbers, costs
 
     def program(self, state: int) -> tuple[Word, ...]:
         """Return the words that lead from the inputs to a state."""
-        words: list[Word] = []
-        while True:
-            chunk = bisect_right(self._starts, state) - 1
-            start, origin = self._starts[chunk], self._origins[chunk]
-            if origin.word is None:
-                return tuple(reversed(words))
-            words.append(origin.word)
-            state = int(origin.parents[state - start])
+        words = np.empty(_LONGEST, np.int32)
+        count = call("program", self._graph, state, _LONGEST, words)
+        return tuple(self._words[number] for number in reversed(words[:count].tolist()))
 
     def expand(self) -> None:
         """Make all images of the next cost; before, the lists of one less, which only these need."""
@@ -97,56 +78,90 @@ class StateGraph:
         self._make(self.cost - 1, are_lists=True)
         self._make(self.cost, are_lists=False)
 
+    def add(self, images: Images) -> Int64[np.ndarray, " N"]:
+        """Return the number of each image, and -1 for no image."""
+        cells = np.ascontiguousarray(images.cells)
+        boxes = np.stack([images.row, images.column, images.height, images.width], 1).astype(np.int32)
+        numbers = np.empty(len(images), np.int64)
+        call("add", self._graph, len(images), images.frame, cells, boxes, numbers)
+        return numbers
+
+    def images(self, numbers: Int64[np.ndarray, " N"], frame: int | None = None) -> Images:
+        """Return images by their numbers, in a frame as large as the largest of them, or in another one."""
+        numbers = np.ascontiguousarray(numbers, np.int64)
+        side = frame or min(max(int(np.max(self.sizes(numbers))), _SMALLEST), self.frame)
+        cells = np.zeros((len(numbers), side, side), np.uint8)
+        boxes = np.empty((len(numbers), 4), np.int32)
+        call("images", self._graph, len(numbers), numbers, side, cells, boxes)
+        return Images(cells, *(np.ascontiguousarray(column) for column in boxes.T))
+
+    def sizes(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return height and width of images by their numbers."""
+        numbers = np.ascontiguousarray(numbers, np.int64)
+        heights, widths = np.empty(numbers.shape, np.int32), np.empty(numbers.shape, np.int32)
+        call("sizes", self._graph, numbers.size, numbers, heights, widths)
+        return heights, widths
+
+    def draw(
+        self, numbers: Int64[np.ndarray, "S P"], sizes: Sequence[tuple[int, int]], num_cells: int
+    ) -> UInt8[np.ndarray, "S M"]:
+        """Return the cells of states on canvases of some sizes; see :meth:`jaxarc.search.pieces.OutputCells.draw`."""
+        numbers = np.ascontiguousarray(numbers, np.int64)
+        shapes = np.array(sizes, np.int32)
+        cells = np.empty((len(numbers), num_cells), np.uint8)
+        call("draw", self._graph, len(numbers), len(shapes), numbers, shapes, num_cells, cells)
+        return cells
+
+    def pieces(
+        self, numbers: Int64[np.ndarray, "S P"], sizes: Sequence[tuple[int, int]], colors: list[int], target: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Find the pieces among plain colors and states.
+
+        Of those that are right and wrong at the same cells only the first is one, unless they are all right.
+
+        Returns:
+            right: bits of the cells that are right.
+            solid: bits of the cells that are not 0.
+            place: of its state in the order given, or the color less 256.
+        """
+        numbers = np.ascontiguousarray(numbers, np.int64)
+        shapes, plain = np.array(sizes, np.int32), np.array(colors, np.uint8)
+        words = -(-len(target) // 64)
+        most = len(numbers) + len(colors) + 1  # one is written before it is known to be none
+        right, solid = np.empty((most, words), np.uint64), np.empty((most, words), np.uint64)
+        places = np.empty(most, np.int64)
+        given = (len(numbers), len(shapes), numbers, shapes, len(plain), plain, len(target), target, words)
+        count = call("pieces", self._graph, *given, right, solid, places)
+        return right[:count], solid[:count], places[:count]
+
+    def _declare(self, word: Word) -> None:
+        name, *given = (text.encode() for text in [word.name, *map(str, word.arguments), "", ""][:3])
+        if call("declare", self._graph, name, *given) < 0:
+            raise LookupError(f"the library has no word {word.name}; add its kernel to native/search/graph.h")
+
+    def _is_full(self) -> bool:
+        """Whether a limit is reached, which is remembered."""
+        limits = self._limits
+        is_full = len(self) >= limits.max_states or call("num_images", self._graph) >= limits.max_images
+        self.is_cut |= is_full or time.monotonic() > limits.deadline
+        return self.is_cut
+
     def _make(self, cost: int, are_lists: bool) -> None:
         for source_cost in range(cost):
             for is_list in (False, True):
-                states, numbers = self._level(source_cost, is_list)
-                words = [word for word in self._words if word.makes_list(is_list) is are_lists]
-                slices = [slice(start, start + _CHUNK) for start in range(0, len(states), _CHUNK)]
-                chunks = [(states[one], numbers[one], np.unique(numbers[one])) for one in slices]
-                for word in (word for word in words if source_cost + word.cost == cost):
-                    for parents, images, different in chunks:
-                        if self._limits.are_reached(len(self), len(self.table)):
-                            self.is_cut = True
-                            return
-                        self.num_applied += len(parents)
-                        self._add(self.machine.apply(word, images, different), Origin(parents, word), cost)
+                count = call("level_size", self._graph, source_cost, is_list)
+                for number, word in enumerate(self._words):
+                    if source_cost + word.cost != cost or word.makes_list(is_list) is not are_lists:
+                        continue
+                    if self._is_full():
+                        return
+                    self._apply(number, source_cost, is_list, count, cost)
 
-    def _level(self, cost: int, is_list: bool) -> tuple[np.ndarray, States]:
-        """Return all states of a cost that are lists, or that are no lists."""
-        found = self._levels[cost, is_list]
-        if len(found) > 1:
-            states, numbers = (np.concatenate(parts) for parts in zip(*found, strict=True))
-            found[:] = [(states, numbers)]
-        return found[0] if found else (np.zeros(0, np.int64), np.zeros((0, 1, 1), np.int64))
-
-    def _add(self, numbers: States, origin: Origin, cost: int) -> None:
-        """Keep the states that have an answer for every input and are new."""
-        # numbers[s, p] is the list of images that state s has for input p, padded with -1: `7 9 -1` is two images.
-        valid = (numbers[:, :, 0] >= 0).all(1)
-        if numbers.shape[2] > 1:
-            is_list = (numbers[:, :, 1] >= 0).any(1)
-            # A list of one image for every input is that image. Of most lists a cheaper state has it already.
-            single = valid & ~is_list
-            if origin.word in NEW_ALONE and single.any():
-                self._add(numbers[single, :, :1], Origin(origin.parents[single], origin.word), cost)
-            valid &= is_list
-        chosen = np.flatnonzero(valid)
-        if not len(chosen):
-            return
-        # States are equal if the numbers of all their images are; 64 bits of a hash stand for these.
-        rows = np.ascontiguousarray(numbers[chosen]).reshape(len(chosen), -1)
-        hashes = hash_bytes(rows.astype(np.int32).view(np.uint8), seed=numbers.shape[2])
-        before = len(self._index)
-        _, new = self._index.number(hashes)
-        if not len(new):
-            return
-        chosen = chosen[new]
-        self._starts.append(before)
-        self._origins.append(Origin(origin.parents[chosen], origin.word))
-        self._costs.append(np.full(len(chosen), cost))
-        states = before + np.arange(len(chosen))
-        self._levels[cost, numbers.shape[2] > 1].append((states, numbers[chosen]))
-        if numbers.shape[2] == 1:
-            self._images.append(numbers[chosen, :, 0])
-            self._image_states.append(states)
+    def _apply(self, number: int, source_cost: int, is_list: bool, count: int, cost: int) -> None:
+        for start in range(0, count, _CHUNK):
+            if start > 0 and self._is_full():
+                return
+            end = min(start + _CHUNK, count)
+            given = (number, source_cost, is_list, start, end, cost, self._words[number] in NEW_ALONE)
+            call("expand", self._graph, *given)
+            self.num_applied += end - start

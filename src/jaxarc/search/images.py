@@ -1,13 +1,7 @@
-"""Many small images in one frame, each with a size and a position, and a table that holds each image once.
+"""Many small images in one frame, each with a size and a position: what the functions in NumPy take and return."""
 
-A function of the search takes a batch of images and returns one. The table gives equal images one number, so that a
-state of the search is a few numbers, and a function is computed once for each image and looked up everywhere else.
-"""
-
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Bool, Int32, Int64, UInt8, UInt64
@@ -15,9 +9,6 @@ from jaxtyping import Bool, Int32, Int64, UInt8, UInt64
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT: Final = np.uint64(32)
 _WORD: Final = 8  # bytes
-_SMALLEST: Final = 3
-_BATCH: Final = 100  # images that are worth it to be divided by size
-_FRAMES: Final = (1, 2, 3, 5)  # parts of the frame that images of their size are worked on in
 
 
 @dataclass(frozen=True)
@@ -122,7 +113,7 @@ def bounding_boxes(mask: Bool[np.ndarray, "N F F"]) -> tuple[np.ndarray, np.ndar
     return top, left, height, width
 
 
-def hash_bytes(rows: UInt8[np.ndarray, "N B"], seed: int = 0) -> UInt64[np.ndarray, " N"]:
+def hash_bytes(rows: UInt8[np.ndarray, "N B"]) -> UInt64[np.ndarray, " N"]:
     """Return a hash of 64 bits of each row of bytes.
 
     Words of 8 bytes are mixed, so that their high bits reach the low ones, and added with random odd weights. Without
@@ -131,125 +122,8 @@ def hash_bytes(rows: UInt8[np.ndarray, "N B"], seed: int = 0) -> UInt64[np.ndarr
     count, length = rows.shape
     padded = np.zeros((count, -(-length // _WORD) * _WORD), np.uint8)
     padded[:, :length] = rows
-    words = padded.view(np.uint64)
-    return _mixed(words, _odd_weights(words.shape[1], seed))
-
-
-def hash_cells(cells: UInt8[np.ndarray, "N F F"]) -> UInt64[np.ndarray, " N"]:
-    """Return a hash of the cells of each image, which does not depend on the frame: cells of color 0 add nothing."""
-    count, side, _ = cells.shape
-    num_words = -(-side // _WORD)
-    padded = np.zeros((count, side, num_words * _WORD), np.uint8)
-    padded[:, :, :side] = cells
-    weights = _WEIGHTS[:side, :num_words].ravel()
-    return _mixed(padded.view(np.uint64).reshape(count, -1), weights)
-
-
-def _mixed(words: UInt64[np.ndarray, "N W"], weights: UInt64[np.ndarray, " W"]) -> UInt64[np.ndarray, " N"]:
-    words = words * _MIX
+    words = padded.view(np.uint64) * _MIX
     words ^= words >> _SHIFT
+    weights = np.random.default_rng(0).integers(0, 2**63, words.shape[1], np.uint64) * np.uint64(2) + np.uint64(1)
     mixed = (words * weights).sum(1, dtype=np.uint64) * _MIX
     return mixed ^ (mixed >> _SHIFT)
-
-
-@cache
-def _odd_weights(count: int, seed: int) -> UInt64[np.ndarray, " W"]:
-    random = np.random.default_rng(seed)
-    return random.integers(0, 2**63, count, np.uint64) * np.uint64(2) + np.uint64(1)
-
-
-_WEIGHTS: Final = _odd_weights(128, 2).reshape(32, 4)  # of the words of 8 cells of a frame
-
-
-class HashIndex:
-    """Numbers hashes in the order in which they come, each once."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[int, int] = {}
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def number(self, hashes: UInt64[np.ndarray, " N"]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the number of each hash, and the positions of those that are new, in the order of their numbers."""
-        known = self._numbers
-        before = len(known)
-        numbers = np.array([known.setdefault(one, len(known)) for one in hashes.tolist()], np.int64)
-        new = np.flatnonzero(numbers >= before)
-        return numbers, new[np.unique(numbers[new], return_index=True)[1]]
-
-
-class ImageTable:
-    """All images of a search, each once, by number."""
-
-    def __init__(self, frame: int) -> None:
-        self._index = HashIndex()
-        self._images = images_of([], frame)
-        self.frame = frame
-
-    def __len__(self) -> int:
-        return len(self._index)
-
-    def add(self, images: Images) -> Int64[np.ndarray, " N"]:
-        """Return the number of each image, and -1 for no image."""
-        numbers = np.full(len(images), -1, np.int64)
-        valid = np.flatnonzero(images.height > 0)
-        if not len(valid):
-            return numbers
-        found = images.take(valid)
-        places = np.stack([found.row, found.column, found.height, found.width], 1).astype(np.int16).view(np.uint64)
-        hashes = hash_cells(found.cells) ^ (places[:, 0] * _MIX)
-        hashes = (hashes ^ (hashes >> _SHIFT)) * _MIX
-        numbers[valid], new = self._index.number(hashes)
-        self._append(found.take(new))
-        return numbers
-
-    def images(self, numbers: Any, frame: int | None = None) -> Images:
-        """Return images by their numbers, in a smaller frame if they fit into it."""
-        if frame is None or frame >= self.frame:
-            return self._images.take(numbers)
-        return replace(self._images, cells=self._images.cells[:, :frame, :frame]).take(numbers)
-
-    def sizes(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return height and width of images by their numbers."""
-        return self._images.height[numbers], self._images.width[numbers]
-
-    def _append(self, new: Images) -> None:
-        have = len(self._index) - len(new)
-        if len(self._index) > len(self._images):
-            room = max(1024, 2 * len(self._index))
-            grown = {}
-            for name, old in vars(self._images).items():
-                grown[name] = np.zeros((room, *old.shape[1:]), old.dtype)
-                grown[name][:have] = old[:have]
-            self._images = Images(**grown)
-        for name, old in vars(self._images).items():
-            if name == "cells":
-                old[have : len(self._index), : new.frame, : new.frame] = new.cells
-            else:
-                old[have : len(self._index)] = vars(new)[name]
-
-
-class Table(Protocol):
-    """All images of a search, each once, by number: an :class:`ImageTable`, or that of the library."""
-
-    frame: int
-
-    def __len__(self) -> int: ...
-    def add(self, images: Images) -> Int64[np.ndarray, " N"]: ...
-    def images(self, numbers: Any, frame: int | None = None) -> Images: ...
-    def sizes(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]: ...
-
-
-def by_frame(table: Table, numbers: Int64[np.ndarray, " N"]) -> Iterator[tuple[Int64[np.ndarray, " K"], Images]]:
-    """Yield images with their places among the numbers, small ones in a small frame: time goes by cells."""
-    # With a largest side of 30: images up to 6, 10, 15 and 30, each in a frame of that side.
-    sides = np.maximum(*table.sizes(numbers))
-    parts = _FRAMES if len(sides) >= _BATCH else (1,)
-    least = 0
-    largest = int(sides.max(initial=0))
-    for frame in sorted({max(-(-largest // part), _SMALLEST) for part in parts}):
-        places = np.flatnonzero((sides > least) & (sides <= frame))
-        least = frame
-        if len(places):
-            yield places, table.images(numbers[places], frame)

@@ -66,7 +66,9 @@ def gather(images: Images) -> Images:
     """Move each object in a straight line until it touches the largest one; what is not level with it stays."""
     result = images.cells.copy()
     for index, labels, sizes in _objects(images):
-        result[index] = _gathered(images.cells[index], labels, int(sizes.argmax()) + 1)
+        height, width = images.grid(index).shape
+        part = images.grid(index), labels[:height, :width], int(sizes.argmax()) + 1
+        result[index, :height, :width] = _gathered(*part)
     return images.with_cells(result)
 
 
@@ -78,7 +80,7 @@ def _objects(images: Images) -> Iterator[tuple[int, Int64[np.ndarray, "F F"], In
             yield index, labels, np.bincount(labels.ravel())[1:]
 
 
-def _gathered(cells: UInt8[np.ndarray, "F F"], labels: np.ndarray, largest: int) -> UInt8[np.ndarray, "F F"]:
+def _gathered(cells: UInt8[np.ndarray, "h w"], labels: np.ndarray, largest: int) -> UInt8[np.ndarray, "h w"]:
     """Move the objects of one image to the one with the number ``largest``: by the smallest gap of a row or column."""
     result = np.where(labels == largest, cells, 0)
     for label in range(1, int(labels.max()) + 1):
@@ -94,7 +96,7 @@ def _gathered(cells: UInt8[np.ndarray, "F F"], labels: np.ndarray, largest: int)
                 shift = min(before for before, _ in gaps) * gaps[0][1]
                 places = np.argwhere(labels == label)
                 moved = places + (np.array([shift, 0]) if axis == 0 else np.array([0, shift]))
-                if 0 <= moved.min() and moved.max() < len(cells):
+                if ((moved >= 0) & (moved < cells.shape)).all():
                     result[tuple(moved.T)] = cells[tuple(places.T)]
                     break
         else:

@@ -11,13 +11,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
-from jaxarc.search import kernels
-from jaxarc.search.images import Table, hash_bytes
-from jaxarc.search.kernels import call
-from jaxarc.search.native import Graph, NativeTable
+from jaxarc.search.graph import StateGraph
+from jaxarc.search.search_library import call
 
 NO_STATE: Final = -1
-_CHUNK: Final = 2048  # states whose cells are compared at once
 _WORD_BITS: Final = 64
 _COLOR_PLACE: Final = 256
 
@@ -54,27 +51,9 @@ class OutputCells:
         self.slices = [slice(end - count, end) for end, count in zip(ends.tolist(), counts.tolist(), strict=True)]
         self.num_cells = int(ends[-1])
 
-    def draw(self, table: Table, numbers: Int64[np.ndarray, "S P"]) -> UInt8[np.ndarray, "S M"]:
+    def draw(self, graph: StateGraph, numbers: Int64[np.ndarray, "S P"]) -> UInt8[np.ndarray, "S M"]:
         """Return the cells of states: of an image of the size of the output as it is, of others at their position."""
-        if isinstance(table, NativeTable):
-            return table.draw(numbers, self.sizes, self.num_cells)
-        is_exact = self.is_exact(table, numbers)
-        exact, others = np.flatnonzero(is_exact), np.flatnonzero(~is_exact)
-        cells = np.zeros((len(numbers), self.num_cells), np.uint8)
-        for pair, ((height, width), place) in enumerate(zip(self.sizes, self.slices, strict=True)):
-            whole = table.images(numbers[exact, pair], max(height, width)).cells[:, :height, :width]
-            cells[exact, place] = whole.reshape(len(exact), height * width)
-            one = table.images(numbers[others, pair])
-            rows = np.arange(height) - one.row[:, None]
-            columns = np.arange(width) - one.column[:, None]
-            rows_known = (rows >= 0) & (rows < one.height[:, None])
-            columns_known = (columns >= 0) & (columns < one.width[:, None])
-            flat = np.where(rows_known, rows, 0)[:, :, None] * one.frame + np.where(columns_known, columns, 0)[:, None]
-            flat = flat.reshape(len(others), height * width)
-            found = np.take_along_axis(one.cells.reshape(len(others), one.frame**2), flat, 1)
-            known = (rows_known[:, :, None] & columns_known[:, None]).reshape(flat.shape)
-            cells[others, place] = found * known
-        return cells
+        return graph.draw(numbers, self.sizes, self.num_cells)
 
     def stack(self, layers: tuple[Layer, ...], cost: int, cells: UInt8[np.ndarray, " M"]) -> Stack:
         """Compare the cells of a stack with the outputs."""
@@ -83,15 +62,15 @@ class OutputCells:
         answer = cells[self.slices[-1]].reshape(self.sizes[-1])
         return Stack(layers, cost, fits, float(right.mean()), answer)
 
-    def is_exact(self, table: Table, numbers: Int64[np.ndarray, "S P"]) -> Bool[np.ndarray, " S"]:
+    def is_exact(self, graph: StateGraph, numbers: Int64[np.ndarray, "S P"]) -> Bool[np.ndarray, " S"]:
         """Whether each image of a state has the size of its output."""
         height, width = np.array(self.sizes).T
-        heights, widths = table.sizes(numbers)
+        heights, widths = graph.sizes(numbers)
         return ((heights == height) & (widths == width)).all(1)
 
-    def is_placed(self, table: Table, numbers: Int64[np.ndarray, " P"]) -> bool:
+    def is_placed(self, graph: StateGraph, numbers: Int64[np.ndarray, " P"]) -> bool:
         """Whether :meth:`draw` puts an image of a state at its position that a program would take as it is."""
-        images = table.images(numbers)
+        images = graph.images(numbers)
         height, width = np.array(self.sizes).T
         has_size = (images.height == height) & (images.width == width)
         is_moved = (images.row != 0) | (images.column != 0)
@@ -107,17 +86,14 @@ class Pieces:
         colors: of the outputs; each gives a plain piece.
     """
 
-    def __init__(self, graph: Graph, canvas: OutputCells, colors: list[int]) -> None:
+    def __init__(self, graph: StateGraph, canvas: OutputCells, colors: list[int]) -> None:
         self.canvas = canvas
         self._graph = graph
-        states, numbers, costs = graph.images
+        states, numbers, costs = graph.image_states
         order = np.argsort(costs, kind="stable")
         self._states, self._numbers, costs = states[order], numbers[order], costs[order]
         self._cells: dict[int, np.ndarray] = {}  # of the states that stand in a stack
-        if isinstance(graph.table, NativeTable):
-            right, solid, place = graph.table.pieces(self._numbers, canvas.sizes, colors, canvas.target)
-        else:
-            right, solid, place = self._found(colors)
+        right, solid, place = graph.pieces(self._numbers, canvas.sizes, colors, canvas.target)
         color = np.where(place < 0, place + _COLOR_PLACE, -1)
         cost = np.where(place < 0, 0, costs[np.maximum(place, 0)])
         good, bad = _laid_out(right, solid, packed(np.ones((1, len(canvas.target)), np.bool_))[0])
@@ -181,72 +157,27 @@ class Pieces:
             cells[covers] = drawn[covers]
             open_cells &= ~covers
             state = NO_STATE if place < 0 else int(self._states[place])
-            is_placed = place >= 0 and self.canvas.is_placed(self._graph.table, self._numbers[place])
+            is_placed = place >= 0 and self.canvas.is_placed(self._graph, self._numbers[place])
             layers.append(Layer(state, int(self.color[piece]), is_solid, is_placed))
         cost = int(self.cost[chosen].sum()) + 2 * (len(chosen) - 1)
         return self.canvas.stack(tuple(layers), cost, cells)
 
     def _drawn(self, place: int) -> UInt8[np.ndarray, " M"]:
         if place not in self._cells:
-            self._cells[place] = self.canvas.draw(self._graph.table, self._numbers[place : place + 1])[0]
+            self._cells[place] = self.canvas.draw(self._graph, self._numbers[place : place + 1])[0]
         return self._cells[place]
 
     def _grown(self, needed: UInt64[np.ndarray, " W"], start: int, max_layers: int) -> list[int]:
         """Return the pieces of the stack that grows from a first one."""
-        if kernels.search_library() is not None:
-            found = np.empty(max_layers + 1, np.int64)
-            given = (len(self), len(needed), self.good, self.bad, self.cost, needed, start, max_layers)
-            return found[: call("stack", *given, found)].tolist()
-        chosen = [start]
-        still_open = needed & ~self.good[:, start]
-        while len(chosen) < max_layers and still_open.any():
-            gains = self._gains(still_open)
-            most = gains.max()
-            if most == 0:
-                break
-            equals = np.flatnonzero(gains == most)
-            chosen.append(int(equals[self.cost[equals].argmin()]))
-            still_open &= ~self.good[:, chosen[-1]]
-        if still_open.any():  # nothing is right everywhere: at the bottom stands what is right most often
-            chosen.append(int(np.bitwise_count(self.good & still_open[:, None]).sum(0, dtype=np.int64).argmax()))
-        return chosen
+        found = np.empty(max_layers + 1, np.int64)
+        given = (len(self), len(needed), self.good, self.bad, self.cost, needed, start, max_layers)
+        return found[: call("stack", *given, found)].tolist()
 
     def _gains(self, still_open: UInt64[np.ndarray, " W"]) -> Int64[np.ndarray, " K"]:
         """Return how many open cells each piece colors right; 0 of a piece that colors one wrong."""
-        if kernels.search_library() is not None:
-            gains = np.empty(len(self), np.int64)
-            call("gains", len(self), len(still_open), self.good, self.bad, still_open, gains)
-            return gains
-        gains = np.bitwise_count(self.good & still_open[:, None]).sum(0, dtype=np.int64)
-        return np.where((self.bad & still_open[:, None]).any(0), 0, gains)
-
-    def _found(self, colors: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the pieces among plain colors and states.
-
-        Of those that are right and wrong at the same cells only the first is one, unless they are all right.
-
-        Returns:
-            right: bits of the cells that are right.
-            solid: bits of the cells that are not 0.
-            place: of its state in the order of costs, or the color less 256.
-        """
-        target = self.canvas.target
-        plain = np.repeat(np.array(colors, np.uint8)[:, None], self.canvas.num_cells, 1)
-        kept = [(plain, np.array(colors) - _COLOR_PLACE)]
-        for start in range(0, len(self._numbers), _CHUNK):
-            cells = self.canvas.draw(self._graph.table, self._numbers[start : start + _CHUNK])
-            shown = cells[:, : len(target)]
-            useful = np.flatnonzero(((shown == target) & (shown != 0)).any(1))
-            kept.append((cells[useful], start + useful))
-        cells, place = (np.concatenate(parts) for parts in zip(*kept, strict=True))
-        # Pieces that are right at the same cells, and 0 at the same cells, are one piece as far as demonstrations tell.
-        # Those that are right everywhere may still differ in the answer, so their key holds all cells.
-        shown = cells[:, : len(target)]
-        is_right = shown == target
-        keys = np.concatenate([is_right, shown != 0, cells * is_right.all(1, keepdims=True)], 1).astype(np.uint8)
-        _, first = np.unique(hash_bytes(keys), return_index=True)
-        first = np.sort(first)
-        return packed(is_right[first]), packed(shown[first] != 0), place[first]
+        gains = np.empty(len(self), np.int64)
+        call("gains", len(self), len(still_open), self.good, self.bad, still_open, gains)
+        return gains
 
     def _mask_of(self, pair: slice) -> UInt64[np.ndarray, " W"]:
         mask = np.zeros((1, len(self.canvas.target)), np.bool_)
@@ -258,12 +189,10 @@ def _laid_out(
     right: UInt64[np.ndarray, "K W"], solid: UInt64[np.ndarray, "K W"], all_cells: UInt64[np.ndarray, " W"]
 ) -> tuple[UInt64[np.ndarray, "W 2*K"], UInt64[np.ndarray, "W 2*K"]]:
     """Return right and wrong cells of each piece twice: it covers the cells that are not 0, or all cells."""
-    if kernels.search_library() is not None:
-        count, words = right.shape
-        good, bad = np.empty((words, 2 * count), np.uint64), np.empty((words, 2 * count), np.uint64)
-        call("lay_out", count, words, right, solid, all_cells, good, bad)
-        return good, bad
-    return np.concatenate([right & solid, right]).T, np.concatenate([solid & ~right, all_cells & ~right]).T
+    count, words = right.shape
+    good, bad = np.empty((words, 2 * count), np.uint64), np.empty((words, 2 * count), np.uint64)
+    call("lay_out", count, words, right, solid, all_cells, good, bad)
+    return good, bad
 
 
 def packed(mask: Bool[np.ndarray, "S M"]) -> UInt64[np.ndarray, "S W"]:

@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
@@ -14,8 +13,7 @@ import numpy as np
 
 from jaxarc.config import SearchConfig
 from jaxarc.config.search import MAX_COST
-from jaxarc.native.library import NativeLibraryWarning
-from jaxarc.search import kernels
+from jaxarc.search.search_library import search_library
 from jaxarc.search.solve import Pair, SearchResult, solve
 
 _PATIENCE: Final = 4.0  # shares of the time that is left which one test input may take
@@ -55,10 +53,11 @@ def search_all(
 
     Raises:
         ValueError: there is no process.
+        NativeLibraryError: the library of the search is neither installed nor can it be built.
     """
     if processes < 1:
         raise ValueError(f"processes must be at least 1, got {processes}")
-    has_library = kernels.search_library() is not None  # built, if need be, before the clock and the processes start
+    search_library()  # built, if need be, before the clock and the processes start
     deadline = None if minutes is None else time.time() + 60 * minutes
     total = len(questions)
     jobs = [_Job(one, config, total - index, processes, deadline) for index, one in enumerate(questions)]
@@ -67,7 +66,7 @@ def search_all(
         return
     others = set(active_children())
     # Spawned, as a fork of a process with the threads of JAX may hang.
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (has_library,))
+    pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin)
     try:
         for done in as_completed([pool.submit(_answer, job) for job in jobs]):
             yield done.result()
@@ -77,11 +76,8 @@ def search_all(
             worker.terminate()  # what it still searches is not wanted
 
 
-def _begin(has_library: bool) -> None:
+def _begin() -> None:
     """Leave Ctrl-C to the process that gave the work, and use one thread, as other processes use the other cores."""
-    if not has_library:  # the process that gave the work has tried to build it, and has warned
-        os.environ["CXX"] = "none"
-        warnings.simplefilter("ignore", NativeLibraryWarning)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ["OMP_NUM_THREADS"] = "1"
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from jaxtyping import Int64, UInt8
 
-from jaxarc.search.native import Graph
+from jaxarc.search.graph import StateGraph
 from jaxarc.search.pieces import OutputCells
 
 _COST: Final = 2  # of a product, beside its pieces
@@ -24,13 +24,13 @@ class Product(NamedTuple):
     answer: UInt8[np.ndarray, "h w"]
 
 
-def find_products(graph: Graph, canvas: OutputCells) -> list[Product]:
+def find_products(graph: StateGraph, canvas: OutputCells) -> list[Product]:
     """Return the cheapest product for each way to divide the outputs into blocks.
 
     The outputs say what the coarse and the fine state must be, so that no pairs of states are tried.
     """
-    states, numbers, costs = graph.images
-    sizes = np.stack(graph.table.sizes(numbers), 2)
+    states, numbers, costs = graph.image_states
+    sizes = np.stack(graph.sizes(numbers), 2)
     whole = np.array(canvas.sizes)
     divides = (whole % sizes == 0).all((1, 2)) & (sizes != whole).any((1, 2)) & (sizes > 1).any((1, 2))
     chosen = np.flatnonzero(divides)
@@ -55,7 +55,7 @@ def find_products(graph: Graph, canvas: OutputCells) -> list[Product]:
             for side, size, is_shape in ((0, row, not has_coarse_colors), (1, other, has_coarse_colors)):
                 part = OutputCells([factor[side] for factor in factors], _pairs(size)[-1])
                 candidates = by_size[size]
-                cells = part.draw(graph.table, numbers[candidates])
+                cells = part.draw(graph, numbers[candidates])
                 shown = cells[:, : len(part.target)]
                 fits = ((shown != 0 if is_shape else shown) == part.target).all(1)
                 fitting = candidates[fits]

@@ -10,8 +10,8 @@ from jaxtyping import Int8, Int64, UInt8
 
 from jaxarc.errors import UsageError
 from jaxarc.search.functions import NUM_COLORS
-from jaxarc.search.images import ImageTable, images_of
-from jaxarc.search.machine import Machine
+from jaxarc.search.images import Images, images_of
+from jaxarc.search.interpreter import State, apply, state_of
 from jaxarc.search.products import multiplied
 from jaxarc.search.words import FUNCTIONS, LARGEST, Number, Word, WordError, kinds_of, parse_words
 from jaxarc.tasks.raw_task import check_grid
@@ -291,20 +291,19 @@ class GridProgram:
         cells = cells.T if self.is_transposed else cells
         names = recoloring(self.recolor, cells)
         frame = max(self.frame, *cells.shape)
-        machine = Machine(ImageTable(frame))
-        start = machine.table.add(images_of([names[cells]], frame))[:, None, None]
-        height, width = self._size(machine, start)
+        start = state_of(images_of([names[cells]], frame))
+        height, width = self._size(start)
         answer = np.zeros((height, width), np.uint8)
         for layer in reversed(self.layers):
-            drawn = _draw(layer, machine, start, (height, width))
+            drawn = _draw(layer, start, (height, width))
             answer = np.where(layer.is_solid | (drawn != 0), drawn, answer)
         answer = np.argsort(names)[answer].astype(np.int8)
         return answer.T if self.is_transposed else answer
 
-    def _size(self, machine: Machine, start: np.ndarray) -> tuple[int, int]:
+    def _size(self, start: State) -> tuple[int, int]:
         if self.size.fixed is not None:
             return self.size.fixed
-        image = machine.table.images([_run(machine, start, self.size.words)])
+        image = _run(start, self.size.words)
         height, width = int(image.height[0]) * self.size.scale[0], int(image.width[0]) * self.size.scale[1]
         if max(height, width) > LARGEST:
             raise ProgramError(
@@ -330,13 +329,14 @@ def recoloring(kind: str, grid: np.ndarray) -> Int64[np.ndarray, "10"]:
     return names
 
 
-def _run(machine: Machine, start: np.ndarray, words: tuple[Word, ...]) -> int:
-    states = start
+def _run(start: State, words: tuple[Word, ...]) -> Images:
+    """Return the image that words make."""
+    state = start
     for word in words:
-        states = machine.apply(word, states)
-        if states[0, 0, 0] < 0:
+        state = apply(word, state)
+        if not (state.numbers[:1] >= 0).all() or not len(state.numbers):
             raise ProgramError(f"the function {word} has no answer for this grid")
-    return int(states[0, 0, 0])
+    return state.images.take(state.numbers[:1])
 
 
 def _layer(text: str) -> ProgramLayer:
@@ -345,32 +345,29 @@ def _layer(text: str) -> ProgramLayer:
     return ProductLayer.parse(text) if text.startswith(_PRODUCT) else LayerProgram.parse(text)
 
 
-def _draw(layer: ProgramLayer, machine: Machine, start: np.ndarray, size: tuple[int, int]) -> UInt8[np.ndarray, "h w"]:
+def _draw(layer: ProgramLayer, start: State, size: tuple[int, int]) -> UInt8[np.ndarray, "h w"]:
     if isinstance(layer, LayerProgram):
         if layer.color >= 0:
             return np.full(size, layer.color, np.uint8)
-        return _placed(machine, _run(machine, start, layer.words), *size, is_moved=layer.is_placed)
+        return _placed(_run(start, layer.words), *size, is_moved=layer.is_placed)
     if isinstance(layer, ProductLayer):
-        coarse, fine = (
-            machine.table.images([_run(machine, start, words)]).grid(0) for words in (layer.coarse, layer.fine)
-        )
+        coarse, fine = (_run(start, words).grid(0) for words in (layer.coarse, layer.fine))
         return _on_canvas(multiplied(coarse, fine, layer.has_coarse_colors), 0, 0, *size)
-    values = np.stack([_placed(machine, _run(machine, start, words), *size) for words in layer.sources], -1)
+    values = np.stack([_placed(_run(start, words), *size) for words in layer.sources], -1)
     table = dict(layer.table)
     colors = np.array([[table.get(tuple(cell), _UNKNOWN) for cell in row] for row in values.tolist()], np.uint8)
     if layer.keeps_unknown:
-        colors = np.where(colors == _UNKNOWN, _placed(machine, _run(machine, start, ()), *size), colors)
+        colors = np.where(colors == _UNKNOWN, _placed(start.images, *size), colors)
     elif (colors == _UNKNOWN).any():
         unknown = min(values[colors == _UNKNOWN].tolist())
         raise ProgramError(f"the table of the program has no row for {' '.join(map(str, unknown))}")
     if layer.copied is None:
         return colors
-    return np.where(colors == COPY, _placed(machine, _run(machine, start, layer.copied), *size), colors)
+    return np.where(colors == COPY, _placed(_run(start, layer.copied), *size), colors)
 
 
-def _placed(machine: Machine, number: int, height: int, width: int, is_moved: bool = False) -> UInt8[np.ndarray, "h w"]:
+def _placed(image: Images, height: int, width: int, is_moved: bool = False) -> UInt8[np.ndarray, "h w"]:
     """Put an image on a canvas: as it is if it has the size and is not to be moved, else at its position."""
-    image = machine.table.images([number])
     grid = image.grid(0)
     if grid.shape == (height, width) and not is_moved:
         return grid

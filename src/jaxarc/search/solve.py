@@ -10,9 +10,7 @@ import numpy as np
 from jaxtyping import Int8
 
 from jaxarc.config import SearchConfig
-from jaxarc.search import kernels
 from jaxarc.search.graph import Limits, StateGraph
-from jaxarc.search.native import Graph, NativeGraph
 from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
 from jaxarc.search.products import find_products
 from jaxarc.search.programs import (
@@ -26,7 +24,8 @@ from jaxarc.search.programs import (
     TableLayer,
     recoloring,
 )
-from jaxarc.search.rules import learn_rules
+from jaxarc.search.search_library import search_library
+from jaxarc.search.tables import learn_rules
 from jaxarc.search.words import LARGEST, vocabulary
 from jaxarc.tasks.raw_task import check_grid, check_pairs
 
@@ -90,10 +89,11 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
 
     Raises:
         TaskFormatError: there is no demonstration, or a grid breaks a rule of the format.
+        NativeLibraryError: the library of the search is neither installed nor can it be built.
     """
     train = check_pairs([(source, target) for source, target in train], "search", "train")
     test_input = check_grid(test_input, "search, test input")
-    kernels.search_library()  # built, if need be, before the clock starts
+    search_library()  # built, if need be, before the clock starts
     began = time.monotonic()
     found: list[Found] = []
     searches: list[_Search] = []
@@ -108,7 +108,7 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
         for room in (1, 2):  # the answer may be larger than any other grid, and then no image has its size
             search = _Search(train, test_input, recolor, is_transposed, config, began, room)
             searches.append(search)
-            can_grow = room == 1 and search.graph.table.frame < LARGEST
+            can_grow = room == 1 and search.graph.frame < LARGEST
             for cost in (most,) if is_late else (_FIRST_COST, most):
                 found += search.answers(cost, is_last=cost == most)
                 can_grow &= not search.knows_size
@@ -232,8 +232,7 @@ class _Search:
         max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
         self._deadline = began + config.seconds
         limits = Limits(config.max_states, max_images, deadline=began + _WORDS_SHARE * config.seconds)
-        graph = StateGraph if kernels.search_library() is None else NativeGraph
-        self.graph = graph(self._inputs, frame, words, limits)
+        self.graph = StateGraph(self._inputs, frame, words, limits)
 
     def answers(self, cost: int, is_last: bool) -> list[Found]:
         """Return what tables and stacks of states up to a cost answer; at last also tables that fit not all cells."""
@@ -281,12 +280,12 @@ class _Search:
             cost += self._before.cost
         program = GridProgram(layers, rule, self._recolor, self._is_transposed, before)
         if program.depends_on_frame:
-            program = replace(program, frame=self.graph.table.frame)
+            program = replace(program, frame=self.graph.frame)
         named = self._original[answer]
         return Found(named.T if self._is_transposed else named, program, fits, share, cost, self.knows_size)
 
 
-def _layer(graph: Graph, layer: Layer) -> LayerProgram:
+def _layer(graph: StateGraph, layer: Layer) -> LayerProgram:
     words = () if layer.state == NO_STATE else graph.program(layer.state)
     return LayerProgram(words, layer.color, layer.is_solid, layer.is_placed)
 
@@ -325,7 +324,7 @@ def _larger(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> list
 
 
 def _size_rules(
-    graph: Graph,
+    graph: StateGraph,
     inputs: Sequence[np.ndarray],
     outputs: Sequence[np.ndarray],
     scales: Sequence[tuple[int, int]],
@@ -342,8 +341,8 @@ def _size_rules(
         size = test[0] * scale[0], test[1] * scale[1]
         if max(size) <= LARGEST:
             rules.setdefault(size, SizeRule(scale=scale))
-    states, numbers, costs = graph.images
-    height, width = graph.table.sizes(numbers)
+    states, numbers, costs = graph.image_states
+    height, width = graph.sizes(numbers)
     fits = np.all((np.stack([height, width], 2)[:, :-1] == np.array(sizes)), axis=(1, 2))
     chosen = np.flatnonzero(fits)
     for index in chosen[np.argsort(costs[chosen], kind="stable")]:

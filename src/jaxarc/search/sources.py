@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Int64, UInt8
 
 from jaxarc.search.features import COLORED, FEATURES, NUMBERS, cell_feature
-from jaxarc.search.images import by_frame, hash_bytes
-from jaxarc.search.native import Graph
+from jaxarc.search.graph import StateGraph
+from jaxarc.search.images import hash_bytes
 from jaxarc.search.pieces import OutputCells
 from jaxarc.search.words import Word
 
@@ -30,14 +30,14 @@ class Source(NamedTuple):
     has_colors: bool
 
 
-def find_sources(graph: Graph, canvas: OutputCells, deadline: float) -> list[Source]:
+def find_sources(graph: StateGraph, canvas: OutputCells, deadline: float) -> list[Source]:
     """Return the images that a rule may look at, each different one once; the input comes first if it has the size."""
-    states, numbers, costs = graph.images
+    states, numbers, costs = graph.image_states
     cheap = np.flatnonzero(costs <= _STATE_COST)
     cheap = cheap[np.argsort(costs[cheap], kind="stable")]
-    cheap = cheap[canvas.is_exact(graph.table, numbers[cheap])][:_STATES]
+    cheap = cheap[canvas.is_exact(graph, numbers[cheap])][:_STATES]
     found: dict[bytes, Source] = {}
-    drawn = canvas.draw(graph.table, numbers[cheap])
+    drawn = canvas.draw(graph, numbers[cheap])
     for index, cells in zip(cheap, drawn, strict=True):
         _add(found, graph.program(int(states[index])), cells, int(costs[index]))
     for index in cheap[:1]:  # the input, if it has the size, or else the cheapest state that has it
@@ -47,20 +47,20 @@ def find_sources(graph: Graph, canvas: OutputCells, deadline: float) -> list[Sou
             _add(found, (*base, word), cells, int(costs[index]) + word.cost)
     sizes = set(canvas.sizes)
     if len(sizes) == 1 and math.prod(canvas.sizes[0]) <= _FEW_CELLS:  # a table of all cells for each number of an input
-        start = numbers[np.argmin(costs)][None, :, None]
+        start = graph.images(numbers[np.argmin(costs)], graph.frame)
         for word in (Word("place", (canvas.sizes[0][1],)), *(Word("number", (name,)) for name in NUMBERS)):
-            drawn = canvas.draw(graph.table, graph.machine.apply(word, start)[:, :, 0])[0]
+            drawn = canvas.draw(graph, graph.add(word.of_images(start))[None])[0]
             _add(found, (word,), drawn, word.cost)
     return list(found.values())
 
 
 def _cell_features(
-    graph: Graph, numbers: Int64[np.ndarray, " P"], deadline: float
+    graph: StateGraph, numbers: Int64[np.ndarray, " P"], deadline: float
 ) -> dict[str, UInt8[np.ndarray, " M"]]:
     """Return all features of the cells of some images, which the graph remembers."""
     key = numbers.tobytes()
     if key not in graph.cell_features:
-        ((_, images),) = by_frame(graph.table, numbers)
+        images = graph.images(numbers)
         inside = images.inside
         found: dict[str, np.ndarray] = {}
         for name in FEATURES:

@@ -273,6 +273,12 @@ class Word:
             return None
         return self.name in TO_LIST
 
+    def of_images(self, images: Images) -> Images:
+        """Return what an image word makes of each image, in NumPy."""
+        function = FUNCTIONS[self.name].of_images
+        assert function is not None
+        return function(images, *self.arguments)
+
     @property
     def in_words(self) -> str:
         """Say in a sentence what the word does."""

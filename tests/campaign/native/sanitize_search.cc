@@ -21,28 +21,31 @@ Picture random_grid(int frame) {
   return grid;
 }
 
+enum class Takes { kImage, kList, kBoth };
+
 // A word with arguments that some word may have: a direction, a mirror image, a feature or two numbers.
-void declare_random(Graph& graph) {
+Takes declare_random(Graph& graph) {
   const char* const texts[] = {"up",   "down",    "right",     "cross", "star", "rows",  "columns", "falling", "diagonals",
                                "both", "all",     "half_turn", "turn_90", "top", "left", "first",   "most",    "least",
                                "xor",  "not_most", "common",   "left_right", "1", "2",   "0"};
   const char* const splits[] = {"colors", "objects", "one_color_objects_4", "frames", "windows", "ground", "rows",
                                 "cells_of_grid", "cropped_colors", "2_above", "3_beside"};
-  bool is_computed_here = false;
   const int kind = below(3);
   if (kind == 0) {
-    graph.declare("split", splits[below(std::size(splits))], "", is_computed_here);
-  } else if (kind == 1) {
+    graph.declare("split", splits[below(std::size(splits))], "");
+    return Takes::kImage;
+  }
+  if (kind == 1) {
     const auto name = kListWords[1 + below(std::size(kListWords) - 1)].first;
     const bool is_item = name == "item";
-    graph.declare(name, is_item ? "1" : texts[below(std::size(texts))], std::string(kFeatures[below(std::size(kFeatures))]),
-                  is_computed_here);
-  } else {
-    const auto name = kKernels[below(std::size(kKernels))].name;
-    const bool has_direction = name == "fall" || name == "gravity";
-    const bool has_numbers = name == "upscale" || name == "tile" || name == "mirror_tile" || name == "pad";
-    graph.declare(name, has_direction ? "up" : has_numbers ? "2" : texts[below(std::size(texts))], "2", is_computed_here);
+    graph.declare(name, is_item ? "1" : texts[below(std::size(texts))], std::string(kFeatures[below(std::size(kFeatures))]));
+    return Takes::kList;
   }
+  const auto name = kKernels[below(std::size(kKernels))].name;
+  const bool has_direction = name == "fall" || name == "gravity";
+  const bool has_numbers = name == "upscale" || name == "tile" || name == "mirror_tile" || name == "pad";
+  graph.declare(name, has_direction ? "up" : has_numbers ? "2" : texts[below(std::size(texts))], "2");
+  return Takes::kBoth;
 }
 
 void play(int round) {
@@ -58,12 +61,13 @@ void play(int round) {
     target.insert(target.end(), output.cells, output.cells + output.size());
   }
   constexpr int kWords = 24;
-  for (int word = 0; word < kWords; word++) declare_random(graph);
+  std::vector<Takes> takes;
+  for (int word = 0; word < kWords; word++) takes.push_back(declare_random(graph));
   graph.start(inputs.data());
   for (int cost = 0; cost < 3; cost++) {
     for (int word = 0; word < kWords; word++) {
       for (bool is_list : {false, true}) {
-        if (!graph.takes(word, is_list)) continue;
+        if (takes[static_cast<size_t>(word)] == (is_list ? Takes::kImage : Takes::kList)) continue;
         const int64_t states = std::min<int64_t>(graph.level_size(cost, is_list), 200);
         graph.expand(word, cost, is_list, 0, states, cost + 1, below(2) == 0);
       }

@@ -1,4 +1,4 @@
-// The states of a search and the words that make them, as in graph.py and words.py.
+// The states of a search and the words that make them; graph.py calls them, and words.py says what words there are.
 //
 // A state is, for each input, a list of at most 16 images by number, or one image. What a word makes of an image is
 // computed once and looked up afterwards: of 150 words on 60,000 states most images have been seen.
@@ -19,68 +19,23 @@ struct NamedKernel {
 };
 
 constexpr NamedKernel kKernels[] = {
-    {"keep_color", keep_color},
-    {"drop_color", drop_color},
-    {"paint", paint},
-    {"keep_commonest", keep_commonest},
-    {"keep_rarest", keep_rarest},
-    {"drop_commonest", drop_commonest},
-    {"crop", crop},
-    {"crop_to_color", crop_to_color},
-    {"crop_to_ground", crop_to_ground},
-    {"peel", peel},
-    {"surround", surround},
-    {"box", fill_box},
-    {"invert", invert},
-    {"fill_ground", fill_ground},
-    {"to_origin", to_origin},
-    {"to_center", to_center},
-    {"move", move},
-    {"step", step},
-    {"rigid", rigid},
-    {"shift", shift},
-    {"trail", trail},
-    {"pad_to", pad_to},
-    {"pad", pad},
-    {"half", half},
-    {"upscale", upscale},
-    {"upscale_by_colors", upscale_by_colors},
-    {"tile", tile},
-    {"mirror_tile", mirror_tile},
-    {"downscale", downscale},
-    {"drop_empty_lines", drop_empty_lines},
-    {"drop_repeated_lines", drop_repeated_lines},
-    {"one_cell", one_cell},
-    {"kronecker", kronecker},
-    {"colors_by_count", column_of_colors},
-    {"bars", bars},
-    {"bar_of_objects", bar_of_objects},
-    {"exchange_colors", exchange_colors},
-    {"smear", smear},
-    {"smear_dotted", smear_dotted},
-    {"connect", connect},
-    {"corner", corner},
-    {"zigzag", zigzag},
-    {"fill_enclosed", fill_enclosed},
-    {"enclosed", enclosed},
-    {"outline", outline},
-    {"interior", interior},
-    {"rim", rim},
-    {"frame", draw_frame},
-    {"drop_single_cells", drop_single_cells},
-    {"keep_single_cells", keep_single_cells},
-    {"denoise", denoise},
-    {"extend", extend},
-    {"summary_of_parts", summary_of_parts},
-    {"spread", spread},
-    {"attract", attract},
-    {"gravity", gravity},
-    {"fall", fall},
-    {"complete_symmetry", complete_symmetry},
-    {"complete_around", complete_around},
-    {"behind", behind},
-    {"continue_pattern", continue_pattern},
-    {"unit", unit},
+    {"keep_color", keep_color}, {"drop_color", drop_color}, {"paint", paint}, {"keep_commonest", keep_commonest},
+    {"keep_rarest", keep_rarest}, {"drop_commonest", drop_commonest}, {"crop", crop},
+    {"crop_to_color", crop_to_color}, {"crop_to_ground", crop_to_ground}, {"peel", peel}, {"surround", surround},
+    {"box", fill_box}, {"invert", invert}, {"fill_ground", fill_ground}, {"to_origin", to_origin},
+    {"to_center", to_center}, {"move", move}, {"step", step}, {"rigid", rigid}, {"shift", shift}, {"trail", trail},
+    {"pad_to", pad_to}, {"pad", pad}, {"half", half}, {"upscale", upscale}, {"upscale_by_colors", upscale_by_colors},
+    {"tile", tile}, {"mirror_tile", mirror_tile}, {"downscale", downscale}, {"drop_empty_lines", drop_empty_lines},
+    {"drop_repeated_lines", drop_repeated_lines}, {"one_cell", one_cell}, {"kronecker", kronecker},
+    {"colors_by_count", column_of_colors}, {"bars", bars}, {"bar_of_objects", bar_of_objects},
+    {"exchange_colors", exchange_colors}, {"smear", smear}, {"smear_dotted", smear_dotted}, {"connect", connect},
+    {"corner", corner}, {"zigzag", zigzag}, {"fill_enclosed", fill_enclosed}, {"enclosed", enclosed},
+    {"outline", outline}, {"interior", interior}, {"rim", rim}, {"frame", draw_frame},
+    {"drop_single_cells", drop_single_cells}, {"keep_single_cells", keep_single_cells}, {"denoise", denoise},
+    {"extend", extend}, {"summary_of_parts", summary_of_parts}, {"spread", spread}, {"attract", attract},
+    {"gravity", gravity}, {"fall", fall}, {"gather", gather}, {"stamp", stamp},
+    {"complete_symmetry", complete_symmetry}, {"complete_around", complete_around}, {"behind", behind},
+    {"continue_pattern", continue_pattern}, {"unit", unit},
 };
 
 // What a word acts on and what it makes.
@@ -93,7 +48,7 @@ constexpr std::pair<std::string_view, Kind> kListWords[] = {
 
 struct Word {
   Kind kind = Kind::kImage;
-  Kernel kernel = nullptr;  // none: the caller computes the word
+  Kernel kernel = nullptr;  // of an image word
   Arguments arguments;
   size_t by = 0;               // the feature of a list word, in kFeatures
   bool is_most = false;        // whether it takes what has the highest value, or what is common or first
@@ -112,8 +67,8 @@ class Graph {
   ImageStore& images() { return store_; }
   int64_t num_states() const { return index_.size(); }
 
-  // Return the number of a word; `is_computed_here` says whether it has a kernel.
-  int declare(std::string_view name, const std::string& first, const std::string& second, bool& is_computed_here) {
+  // Return the number of a word; kNone if there is none of this name.
+  int declare(std::string_view name, const std::string& first, const std::string& second) {
     Word word;
     word.arguments.frame = frame_;
     word.arguments.text = first;
@@ -129,12 +84,10 @@ class Graph {
     for (const NamedKernel& named : kKernels) {
       if (named.name == name) word.kernel = named.kernel;
     }
-    is_computed_here = word.kernel != nullptr;
     for (const auto& [list_word, kind] : kListWords) {
-      if (list_word != name) continue;
-      word.kind = kind;
-      is_computed_here = true;
+      if (list_word == name) word.kind = kind;
     }
+    if (word.kernel == nullptr && word.kind == Kind::kImage) return kNone;
     words_.push_back(std::move(word));
     return static_cast<int>(words_.size()) - 1;
   }
@@ -144,31 +97,6 @@ class Graph {
     std::vector<List> lists(static_cast<size_t>(num_inputs_));
     for (size_t input = 0; input < lists.size(); input++) lists[input] = one(numbers[input]);
     add(lists, false, kNone, kNone, 0);
-  }
-
-  // Whether a word acts on lists, or on states of one image; an image word acts on both.
-  bool takes(int word_number, bool is_list) const {
-    const Kind kind = words_[static_cast<size_t>(word_number)].kind;
-    return kind == Kind::kImage || is_list == (kind != Kind::kSplit);
-  }
-
-  // The images of a level that a word without a kernel does not know yet, each once.
-  std::vector<int32_t> unknown(int word_number, int cost, bool is_list) {
-    Word& word = words_[static_cast<size_t>(word_number)];
-    make_room(word.known, kUnknown);
-    std::vector<int32_t> found;
-    for (int32_t state : level(cost, is_list)) {
-      each_number(state, [&](int32_t number) {
-        if (number == kNone || word.known[static_cast<size_t>(number)] != kUnknown) return;
-        word.known[static_cast<size_t>(number)] = kNone;
-        found.push_back(number);
-      });
-    }
-    return found;
-  }
-
-  void learn(int word_number, int32_t number, int32_t result) {
-    words_[static_cast<size_t>(word_number)].known[static_cast<size_t>(number)] = result;
   }
 
   // What a word with a kernel makes of an image.
@@ -246,13 +174,6 @@ class Graph {
     return list;
   }
 
-  template <typename Visit>
-  void each_number(int32_t state, Visit visit) const {
-    const State& own = states_[static_cast<size_t>(state)];
-    const size_t count = static_cast<size_t>(num_inputs_) * (own.is_list ? kListLength : 1);
-    for (size_t i = 0; i < count; i++) visit(numbers_[own.first + i]);
-  }
-
   template <typename Value>
   void make_room(std::vector<Value>& values, Value fill) const {
     const size_t wanted = static_cast<size_t>(store_.size());
@@ -285,8 +206,7 @@ class Graph {
       case Kind::kImage: {
         List result = list;
         for (int32_t& number : result) {
-          if (number == kNone) continue;
-          number = word.kernel == nullptr ? word.known[static_cast<size_t>(number)] : mapped(word_number, number);
+          if (number != kNone) number = mapped(word_number, number);
         }
         return result;
       }

@@ -1,4 +1,4 @@
-// Pieces on the cells of the outputs, and how they are stacked, as in pieces.py.
+// Pieces on the cells of the outputs, and how they are stacked; pieces.py calls them.
 //
 // All cells of all outputs stand in one row of bits; cell i is bit i % 64 of word i / 64. Of each piece there are two
 // rows: the cells that it colors right, and those that it colors wrong.

@@ -54,32 +54,14 @@ void jaxarc_search_sizes(void* graph, int64_t count, const int64_t* numbers, int
   }
 }
 
-// Return the number of a word; `is_computed_here` is 0 where the caller has to say what it makes of an image.
-int32_t jaxarc_search_declare(void* graph, const char* name, const char* first, const char* second,
-                              int32_t* is_computed_here) {
-  bool has_kernel = false;
-  const int number = graph_at(graph).declare(name, first, second, has_kernel);
-  *is_computed_here = has_kernel;
-  return number;
+int32_t jaxarc_search_declare(void* graph, const char* name, const char* first, const char* second) {
+  return graph_at(graph).declare(name, first, second);
 }
 
 void jaxarc_search_start(void* graph, const int32_t* numbers) { graph_at(graph).start(numbers); }
 
 int64_t jaxarc_search_level_size(void* graph, int32_t cost, int32_t is_list) {
   return graph_at(graph).level_size(cost, is_list != 0);
-}
-
-// Write the images that a word does not know yet; there is room for all images.
-int64_t jaxarc_search_unknown(void* graph, int32_t word, int32_t cost, int32_t is_list, int64_t* numbers) {
-  const std::vector<int32_t> found = graph_at(graph).unknown(word, cost, is_list != 0);
-  std::copy(found.begin(), found.end(), numbers);
-  return static_cast<int64_t>(found.size());
-}
-
-void jaxarc_search_learn(void* graph, int32_t word, int64_t count, const int64_t* numbers, const int64_t* results) {
-  for (int64_t i = 0; i < count; i++) {
-    graph_at(graph).learn(word, static_cast<int32_t>(numbers[i]), static_cast<int32_t>(results[i]));
-  }
 }
 
 void jaxarc_search_expand(void* graph, int32_t word, int32_t cost, int32_t is_list, int64_t first, int64_t last,

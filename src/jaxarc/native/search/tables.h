@@ -1,11 +1,11 @@
-// Which sets of sources have a table without a contradiction, and which foresee most, as in rules.py.
+// Which sets of sources have a table without a contradiction, and which foresee most, for tables.py.
 #pragma once
 
 #include "pieces.h"
 
 namespace jaxarc::search {
 
-// Sources at the cells that differ, and what a table costs; the caller's arrays, in the order of kernels.py.
+// Sources at the cells that differ, and what a table costs; the caller's arrays, in the order of search_library.py.
 struct TableTask {
   const Bits* bits;            // [sources, words], see PairBits
   const Bits* allowed;         // [words]

@@ -6,14 +6,13 @@ Its sources say what stands where: ``native/search/*.h``.
 import ctypes
 import functools
 import subprocess
-import warnings
 from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, UInt8
 
 from jaxarc.errors import JaxarcError
-from jaxarc.native.library import SEARCH_SOURCES, NativeLibraryWarning, load_library
+from jaxarc.native.library import SEARCH_SOURCES, NativeLibraryError, load_library
 
 _INT, _LONG, _POINTER, _TEXT = ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p, ctypes.c_char_p
 _CELLS, _INTS, _LONGS, _BITS, _DOUBLES, _BOOLS = (  # arrays, whose dtype is compared in every call
@@ -28,11 +27,9 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {  # name -> the result, then th
     "add": (None, _POINTER, _LONG, _INT, _CELLS, _INTS, _LONGS),
     "images": (None, _POINTER, _LONG, _LONGS, _INT, _CELLS, _INTS),
     "sizes": (None, _POINTER, _LONG, _LONGS, _INTS, _INTS),
-    "declare": (_INT, _POINTER, _TEXT, _TEXT, _TEXT, _POINTER),
+    "declare": (_INT, _POINTER, _TEXT, _TEXT, _TEXT),
     "start": (None, _POINTER, _INTS),
     "level_size": (_LONG, _POINTER, _INT, _INT),
-    "unknown": (_LONG, _POINTER, _INT, _INT, _INT, _LONGS),
-    "learn": (None, _POINTER, _INT, _LONG, _LONGS, _LONGS),
     "expand": (None, _POINTER, _INT, _INT, _INT, _LONG, _LONG, _INT, _INT),
     "num_image_states": (_LONG, _POINTER),
     "image_states": (None, _POINTER, _INT, _LONGS, _LONGS, _LONGS),
@@ -54,20 +51,19 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {  # name -> the result, then th
 
 
 @functools.cache
-def search_library() -> dict[str, Any] | None:
-    """Load the library, and build it before if it is not there; None, with one warning, where that fails."""
+def search_library() -> dict[str, Any]:
+    """Load the library, and build it before if it is not there.
+
+    Raises:
+        NativeLibraryError: no wheel brought it, and it cannot be built; the message says why and what to do.
+    """
     try:
         _, loaded = load_library(SEARCH_SOURCES, tuple(f"search_{name}" for name in _FUNCTIONS))
     except (JaxarcError, OSError, subprocess.SubprocessError) as error:
         why = " ".join(str(error).split())
-        warnings.warn_explicit(
-            f"the search runs on NumPy, which is slower: {why}; set CXX to a C++ compiler and JAXARC_CACHE to a folder "
-            "of your own",
-            NativeLibraryWarning,
-            filename=str(SEARCH_SOURCES),
-            lineno=1,
-        )
-        return None
+        raise NativeLibraryError(
+            f"the program search needs its C++ library: {why}; or install the wheel of jaxarc-rl for this system"
+        ) from error
     functions = {}
     for name, (result, *arguments) in _FUNCTIONS.items():
         function = loaded[f"search_{name}"]
@@ -77,14 +73,13 @@ def search_library() -> dict[str, Any] | None:
 
 
 def call(name: str, *arguments: Any) -> Any:
-    """Call a function of the library, which is there; arrays are given by their addresses.
+    """Call a function of the library; arrays are given by their addresses.
 
     Raises:
+        NativeLibraryError: there is no library.
         ctypes.ArgumentError: an argument is of another type, an array of another dtype, or not contiguous.
     """
-    library = search_library()
-    assert library is not None
-    return library[name](*arguments)
+    return search_library()[name](*arguments)
 
 
 _TABLE_ARRAYS: Final[dict[str, tuple[Any, ...]]] = {  # of a TableTask, with the dtypes of the bytes that it reads

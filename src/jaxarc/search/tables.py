@@ -7,16 +7,15 @@ images of one bit each with ``0 0 -> 0, 0 1 -> 3, 1 0 -> 3, 1 1 -> 0`` is their 
 import math
 import time
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, UInt8, UInt64
 
-from jaxarc.search import kernels
-from jaxarc.search.native import Graph
+from jaxarc.search.graph import StateGraph
 from jaxarc.search.pieces import OutputCells, packed
 from jaxarc.search.programs import COPY, TableLayer
+from jaxarc.search.search_library import TableTask, faults
 from jaxarc.search.sources import Cells, Source, different_cells, find_sources
 
 _TRIED: Final = 200  # sets of sources for each that is copied from
@@ -35,7 +34,6 @@ _MOST_SOURCES: Final = 4  # of such a table
 _BEAM: Final = 6  # sets of sources that are tried with one more
 _NEAR: Final = 8  # sets of sources whose tables are made
 _LARGEST_NEAR: Final = 1000  # rows
-_VOTES: Final = 2_000_000  # numbers that are counted at once
 _CELLS_OF_COST: Final = 2.0  # of a source that must spare a cell
 
 
@@ -49,7 +47,7 @@ class TableRule(NamedTuple):
     answer: UInt8[np.ndarray, "h w"]
 
 
-def learn_rules(graph: Graph, canvas: OutputCells, deadline: float, is_exact: bool = True) -> list[TableRule]:
+def learn_rules(graph: StateGraph, canvas: OutputCells, deadline: float, is_exact: bool = True) -> list[TableRule]:
     """Return rules that give the cells of the outputs; the best first.
 
     Args:
@@ -150,10 +148,8 @@ def _exact_fits(sources: list[Source], cells: Cells, deadline: float) -> Iterato
     pairs = _separation(sources, cells)
     if pairs is None:
         return
-    is_native = kernels.search_library() is not None
-    tried = (_right_tables if is_native else _tried_tables)(sources, cells, pairs)
     found: list[tuple[int, tuple[Source, ...], Source | None]] = []
-    for cost, chosen, copied in tried:
+    for cost, chosen, copied in _right_tables(sources, cells, pairs):
         found.append((cost, tuple(sources[index] for index in chosen), copied))
         if time.monotonic() > deadline:
             break
@@ -161,27 +157,10 @@ def _exact_fits(sources: list[Source], cells: Cells, deadline: float) -> Iterato
         yield _fit(chosen, copied, cells, sources[0])
 
 
-_Tried = Iterator[tuple[int, tuple[int, ...], Source | None]]  # cost, sources, and what is copied
-
-
-def _tried_tables(sources: list[Source], cells: Cells, pairs: _Separation) -> _Tried:
-    """Yield the tables that are right, without the library."""
-    without: set[tuple[int, ...]] = set()
-    for chosen in _disjoint(pairs.bits, pairs.few):
-        without.add(chosen)
-        fit = _fit(tuple(sources[index] for index in chosen), None, cells, sources[0])
-        if fit is not None:
-            yield fit.cost, chosen, None
-    for copied, both in _copied(sources, cells, pairs):
-        for chosen in islice(_disjoint(pairs.bits & ~both, pairs.few, most=2), _TRIED):
-            if chosen not in without:
-                fit = _fit(tuple(sources[index] for index in chosen), copied, cells, sources[0])
-                if fit is not None:
-                    yield fit.cost, chosen, copied
-
-
-def _right_tables(sources: list[Source], cells: Cells, pairs: _Separation) -> _Tried:
-    """Yield the same tables from the library."""
+def _right_tables(
+    sources: list[Source], cells: Cells, pairs: _Separation
+) -> Iterator[tuple[int, tuple[int, ...], Source | None]]:
+    """Yield cost, sources and what is copied of the tables that are right."""
     values = {
         "bits": pairs.bits,
         "allowed": np.full(pairs.bits.shape[1], ~np.uint64(0)),
@@ -203,7 +182,7 @@ def _right_tables(sources: list[Source], cells: Cells, pairs: _Separation) -> _T
         "unforeseen_cost": _UNFORESEEN_COST,
         "rows_of_one_cost": _ROWS_OF_ONE_COST,
     }
-    task = kernels.TableTask()
+    task = TableTask()
     task.set(**values)
     yield from ((cost, chosen, None) for cost, chosen in task.right_tables())
     for copied, both in _copied(sources, cells, pairs):
@@ -221,19 +200,6 @@ def _copied(
         both = packed((is_right[pairs.first] & is_right[pairs.second])[None])[0]
         if sources[index].has_colors and both.any():
             yield sources[index], both
-
-
-def _disjoint(bits: UInt64[np.ndarray, "K W"], few: Bool[np.ndarray, " K"], most: int = 3) -> Iterator[tuple[int, ...]]:
-    """Yield one to three rows of bits without a bit in common, three only with the first row and two of the few."""
-    yield from ((int(index),) for index in np.flatnonzero(~bits.any(1)))
-    for index, own in enumerate(bits):
-        others = index + 1 + np.flatnonzero(~(bits[index + 1 :] & own).any(1))
-        yield from ((index, int(other)) for other in others)
-    rest = bits & bits[0]
-    for index in np.flatnonzero(few) if most > 2 else ():
-        others = index + 1 + np.flatnonzero(few[index + 1 :])
-        others = others[~(rest[others] & rest[index]).any(1)]
-        yield from ((0, int(index), int(other)) for other in others)
 
 
 def _fit(chosen: tuple[Source, ...], copied: Source | None, cells: Cells, own: Source) -> _Fit | None:
@@ -324,34 +290,9 @@ class _Votes(NamedTuple):
         rows = np.zeros(len(self.colors), np.int64)
         for index in chosen:
             rows = np.unique(rows * self.num_values[index] + self.codes[index], return_inverse=True)[1]
-        if kernels.search_library() is not None:
-            return kernels.faults(
-                self.codes, self.num_values, rows, self.colors, self.pairs, self.weights, self.is_copied, _LARGEST_NEAR
-            )
-        num_rows, num_pairs, num_votes = int(rows.max()) + 1, int(self.pairs.max()) + 1, int(self.colors.max()) + 2
-        sizes = self.num_values * num_rows
-        faults = np.full(len(self.codes), np.inf)
-        small = np.flatnonzero(sizes <= _LARGEST_NEAR)
-        step = max(1, _VOTES // (int(sizes[small].max(initial=1)) * num_pairs * num_votes))
-        for start in range(0, len(small), step):
-            part = small[start : start + step]
-            # One count for all sources of a part: a vote is counted at [row of the table, demonstration, color], and
-            # the tables of the sources follow one another, each from its `begin`. Color 0 means "that of the input".
-            ends = np.cumsum(sizes[part])
-            begin = ends - sizes[part]
-            key = begin[:, None] + rows * self.num_values[part][:, None] + self.codes[part]
-            key = (key * num_pairs + self.pairs) * num_votes
-            shape = int(ends[-1]), num_pairs, num_votes
-            weights = np.tile(self.weights, len(part))
-            votes = np.bincount((key + 1 + self.colors).ravel(), weights, math.prod(shape))
-            copies = key[:, self.is_copied].ravel()
-            votes += np.bincount(copies, np.tile(self.weights[self.is_copied], len(part)), math.prod(shape))
-            votes = votes.reshape(shape)
-            # What all other demonstrations vote for, and how many cells of this one have it.
-            foreseen = (votes.sum(1, keepdims=True) - votes).argmax(2)
-            right = np.take_along_axis(votes, foreseen[:, :, None], 2).sum((1, 2))
-            faults[part] = self.weights.sum() - np.add.reduceat(right, begin)
-        return faults
+        return faults(
+            self.codes, self.num_values, rows, self.colors, self.pairs, self.weights, self.is_copied, _LARGEST_NEAR
+        )
 
 
 def _is_copied(own: Source, cells: Cells) -> Bool[np.ndarray, " D"]:
