@@ -18,7 +18,7 @@ WHEELS := linux-x86_64 linux-aarch64 macos-arm64 macos-x86_64 windows-x86_64
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help train test test-all test-nightly lint format types docs wheel wheels clean benchmark-peers
-.PHONY: coverage modes sanitize fuzz mutants kills corrupt fuzz-input soak audit
+.PHONY: coverage modes sanitize emulate fuzz mutants kills corrupt fuzz-input soak audit
 .PHONY: accelerator accelerator-measure
 .DEFAULT_GOAL := help
 
@@ -37,6 +37,7 @@ help:
 	@echo "make modes        run tests in other modes of JAX, on other Pythons and versions"
 	@echo "make fuzz         play random episodes against the reference, 50 million steps"
 	@echo "make sanitize     play random steps through the C++ kernels, watched by sanitizers (ARGS: number of batches)"
+	@echo "make emulate      play them as the wheels compile them for arm64 and Windows, under qemu and wine"
 	@echo "make mutants      change the rules in one place at a time, and list what no test notices"
 	@echo "make kills        kill processes that write files, 200 times, and compare what they leave"
 	@echo "make corrupt      damage every kind of file that is read, 1,000 times each, and see that it is noticed"
@@ -115,6 +116,9 @@ sanitize: $(READY)
 	$(CXX) -std=c++17 -O1 -g -march=native -Wall -Wextra -Werror -fsanitize=address,undefined \
 	    -fno-sanitize-recover=all -I src/jaxarc/native tests/campaign/native/sanitize_search.cc -o $(SANITIZED)/sanitize_search
 	$(SANITIZED)/sanitize_search
+
+emulate: $(ZIG)/.ready
+	PYTHONPATH=.:src $(ZIG)/bin/python tests/campaign/native/emulate.py $(ARGS)
 
 mutants: $(READY) $(MUTANTS)/.ready
 	PYTHONPATH=tests $(MUTANTS)/bin/python -m campaign.mutants $(ARGS)

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -36,6 +37,13 @@ PLATFORMS = {
     "macos-x86_64": Platform("x86_64-macos.11.0", "macosx_11_0_x86_64", ".so", _V3),
     "windows-x86_64": Platform("x86_64-windows-gnu", "win_amd64", ".dll", _V3),
 }
+
+
+def compiler_of(platform: Platform, processor: str, flags: Iterable[str]) -> list[str]:
+    """Return the words that compile for a processor of a platform, with the flags of a build at first use."""
+    zig = [sys.executable, "-m", "ziglang", "c++", "-target", platform.target, f"-mcpu={processor}", "-s"]
+    zig += ["-mllvm", "-inline-threshold=2000"]  # clang leaves calls in the kernels, which cost a tenth of the speed
+    return zig + [flag for flag in flags if flag != "-march=native"]
 
 
 class CustomBuildHook(BuildHookInterface):
@@ -69,15 +77,13 @@ class CustomBuildHook(BuildHookInterface):
         sys.path.insert(0, str(Path(self.root, "src")))
         from jaxarc.native.library import FLAGS, SEARCH_SOURCES, library_stem
 
-        zig = [sys.executable, "-m", "ziglang", "c++", "-target", platform.target, "-s"]
-        zig += [flag for flag in FLAGS if flag != "-march=native"]
-        zig += ["-mllvm", "-inline-threshold=2000"]  # clang leaves calls in the kernels, which cost a tenth of the speed
         builds = []
         for level, processor in platform.levels.items():
             for sources, headers in ((SEARCH_SOURCES.parent, ["-isystem", self._headers()]), (SEARCH_SOURCES, [])):
                 path = folder / (library_stem(sources, level) + platform.ending)
                 files = [str(file) for file in sources.glob("*.cc")]
-                builds.append((path, [*zig, f"-mcpu={processor}", *headers, *files, "-o", str(path)]))
+                compiler = compiler_of(platform, processor, FLAGS)
+                builds.append((path, [*compiler, *headers, *files, "-o", str(path)]))
         return builds
 
     def _headers(self) -> str:

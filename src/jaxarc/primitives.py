@@ -12,10 +12,20 @@ from typing import Any, Final, NamedTuple
 import jax
 from jaxtyping import Array
 
+from jaxarc.errors import JaxarcError
+
 OLDEST_JAX: Final = (0, 8, 3)
+
+
+class JaxVersionError(JaxarcError, ImportError):
+    """The installed JAX is too old."""
+
+
 if jax.__version_info__ < OLDEST_JAX:
     _oldest = ".".join(map(str, OLDEST_JAX))
-    raise ImportError(f"jaxarc needs JAX {_oldest} or later, got {jax.__version__}: pip install --upgrade jax jaxlib")
+    raise JaxVersionError(
+        f"jaxarc needs JAX {_oldest} or later, got {jax.__version__}: pip install --upgrade jax jaxlib"
+    )
 
 Bind = Callable[..., list[Array]]
 

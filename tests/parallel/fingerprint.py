@@ -1,5 +1,6 @@
 """What was played, as short text that processes can compare: any bit that differs gives another text."""
 
+import contextlib
 import hashlib
 
 import jax
@@ -31,19 +32,34 @@ def fingerprints_by_environment(result):
     return [fingerprint((row(i), column(i))) for i in range(result.num_envs)]
 
 
-def play(num_envs, num_devices=None, mesh=None, chunk_steps=None, executor="auto", seed=7, world="filling"):
+def play(
+    num_envs,
+    num_devices=None,
+    mesh=None,
+    chunk_steps=None,
+    executor="auto",
+    seed=7,
+    world="filling",
+    is_explicit=False,
+):
     """Play a small world on so many devices of this process, or on a mesh, and return what can be compared.
+
+    With ``is_explicit`` JAX tracks the axis of the mesh in types, as it does by default, and the mesh is also the one
+    that ``jax.set_mesh`` sets.
 
     Returns:
         Plain types: ``environments``, ``metrics`` (lists of counts and sums of each environment), ``totals``, ``tasks``
         (episodes, solved) and ``used``, the number of devices that hold states.
     """
     env, params, policy = WORLDS[world](executor)
+    if is_explicit:
+        mesh = jax.make_mesh((num_devices,), ("data",), axis_types=(jax.sharding.AxisType.Explicit,))
     mesh = data_mesh(num_devices) if mesh is None else mesh
     key = jax.random.key(seed)
-    result = rollout(
-        env, params, policy, key, num_envs, NUM_STEPS, mesh, chunk_steps=chunk_steps, record=True, count_tasks=True
-    )
+    with jax.set_mesh(mesh) if is_explicit else contextlib.nullcontext():
+        result = rollout(
+            env, params, policy, key, num_envs, NUM_STEPS, mesh, chunk_steps=chunk_steps, record=True, count_tasks=True
+        )
     totals = result.totals
     return {
         "environments": fingerprints_by_environment(result),

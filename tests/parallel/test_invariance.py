@@ -56,6 +56,12 @@ def test_another_key_changes_everything(alone):
     assert not set(here) & set(there)
 
 
+def test_a_mesh_whose_axis_is_tracked_in_types_changes_nothing(ask, alone):
+    played = ask(num_envs=5, num_devices=4, executor="native", is_explicit=True)
+    assert played["environments"] == alone(7)["environments"][:5]
+    assert played["used"] == 4
+
+
 @pytest.mark.parametrize("world", ["generated", "loading"])
 def test_generated_and_augmented_tasks_are_the_same_on_any_number_of_devices(ask, world):
     whole = play(5, 1, world=world)

@@ -76,9 +76,11 @@ def test_another_static_argument_is_a_reason(jit):
         scale(X3, 21.5)
         scale(X3, 47.5)
     assert counter.counts == {"scale": 1}
-    now, before = counter.reasons["scale"][0].split(" and before ")
-    assert "47.5" in now
-    assert "21.5" in before
+    reason = counter.reasons["scale"][0]
+    now, _, before = reason.partition(" and before ")
+    assert "for scale defined at" in reason
+    # JAX 0.12 names the function, and says of static arguments that it has no explanation.
+    assert ("47.5" in now and "21.5" in before) or "explanation unavailable" in reason
 
 
 @GIVES_REASONS

@@ -40,6 +40,8 @@ def info(as_json: JsonOption = False) -> None:
         print_json(facts)
         return
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")  # a path is shown whole
     for name, value in facts["versions"].items():
         table.add_row(name, escape(value))
     table.add_row("machine", escape(f"{facts['system']}, {facts['cores']} cores, {_size(facts['free_memory'])} free"))

@@ -180,7 +180,8 @@ def _functions_of(path: Path, names: tuple[str, ...], check: Callable[[Path, dic
         loaded = ctypes.CDLL(str(path))
         functions = {name: loaded[f"jaxarc_{name}"] for name in names}
     except (OSError, AttributeError) as error:
-        raise NativeLibraryError(f"{path} cannot be loaded: {_in_one_line(error)}") from error
+        why = _in_one_line(error).removeprefix(f"{path}: ")
+        raise NativeLibraryError(f"{path} cannot be loaded: {why}") from error
     check(path, functions)
     return functions
 

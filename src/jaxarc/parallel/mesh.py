@@ -236,5 +236,9 @@ def to_host(tree: Tree) -> Tree:
 
 @functools.lru_cache(maxsize=64)
 def _keep_rows(num_envs: int, mesh: Mesh, axis: int) -> Any:
-    keep = lambda x: jax.lax.slice_in_dim(x, 0, num_envs, axis=axis)
-    return jax.jit(keep, out_shardings=NamedSharding(mesh, REPLICATED))
+    def keep(part: Array) -> Array:
+        whole = jax.lax.all_gather(part, DATA, axis=axis, tiled=True)
+        return jax.lax.slice_in_dim(whole, 0, num_envs, axis=axis)
+
+    split = PartitionSpec(*(None,) * axis, DATA)
+    return jax.jit(jax.shard_map(keep, mesh=mesh, in_specs=split, out_specs=REPLICATED, check_vma=False))

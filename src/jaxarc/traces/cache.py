@@ -7,6 +7,7 @@ import os
 import sqlite3
 import threading
 import warnings
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -90,6 +91,7 @@ class TraceCache:
             with self._lock:
                 if self._connection is None:
                     self._connection = _connect(self.path)
+                    weakref.finalize(self, self._connection.close)
                 yield self._connection
         except sqlite3.OperationalError as error:
             is_full = error.sqlite_errorname == "SQLITE_FULL"
@@ -111,11 +113,15 @@ def default_folder() -> Path:
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False)
     connection.text_factory = lambda text: text.decode(errors="replace")  # what is no text fails the checksum
-    # Not flushed to the disk after each trace, which takes longer than most experts: what is lost can be made again.
-    connection.execute("PRAGMA synchronous = OFF")
-    connection.execute(
-        "CREATE TABLE IF NOT EXISTS traces (unit TEXT PRIMARY KEY, trace TEXT, sha256 TEXT) WITHOUT ROWID"
-    )
+    try:
+        # Not flushed to the disk after each trace, which takes longer than most experts: what is lost can be made again.
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS traces (unit TEXT PRIMARY KEY, trace TEXT, sha256 TEXT) WITHOUT ROWID"
+        )
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 
