@@ -92,15 +92,12 @@ def make(
         TooLargeWarning: with ``too_large="report"``, tasks were left out because they do not fit the canvas.
     """
     require_own_jax()
-    if config is not None and not isinstance(config, JaxArcConfig):
-        raise TypeError(f"config must be a JaxArcConfig, got {type(config).__name__}; see JaxArcConfig.from_hydra")
     is_starter = isinstance(dataset, str) and dataset == STARTER
-    fields = {name: _chosen(name, value) for name, value in fields.items()}
     if "flax" in sys.modules:  # with which users store states
         from jaxarc.flax_states import register_flax
 
         register_flax()
-    found, settings = _find(dataset, config, fields)
+    found, settings = tasks_and_rules(dataset, config, fields)
     if not isinstance(found, TaskGenerator):
         params = _params_of(found, settings, tasks)
     elif tasks is not None:
@@ -119,10 +116,16 @@ def _name_of(dataset: Any, found: TaskSet | TaskGenerator) -> str:
     return found.name if isinstance(found, TaskSet) else type(found).__name__
 
 
-def _find(
+def tasks_and_rules(
     dataset: str | Path | TaskSet | TaskGenerator | GivenTasks, config: JaxArcConfig | None, fields: Mapping[str, Any]
 ) -> tuple[TaskSet | TaskGenerator, JaxArcConfig]:
-    """Return the tasks that a name stands for, and the rules: those of a preset or the defaults, with the changes."""
+    """Return the tasks that a name stands for, and the rules: those of a preset or the defaults, with the changes.
+
+    Arguments and errors are those of :func:`make`.
+    """
+    if config is not None and not isinstance(config, JaxArcConfig):
+        raise TypeError(f"config must be a JaxArcConfig, got {type(config).__name__}; see JaxArcConfig.from_hydra")
+    fields = {name: _chosen(name, value) for name, value in fields.items()}
     settings = (config or _RULES).with_fields(**fields)
     if isinstance(dataset, TaskGenerator):
         return dataset, settings

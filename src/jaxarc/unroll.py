@@ -20,7 +20,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float32, Key, PyTree, Shaped
 
-from jaxarc.envs.environment import Environment
+from jaxarc.envs.environment import Action, Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Space
 from jaxarc.envs.structured_actions import StructuredAction
@@ -34,7 +34,7 @@ Record = TypeVar("Record")
 class Policy(Protocol):
     """A function or module that chooses the action of one environment; rollouts ``vmap`` it."""
 
-    def __call__(self, key: PRNGKey, observation: Observation, /) -> StructuredAction: ...
+    def __call__(self, key: PRNGKey, observation: Observation, /) -> Action: ...
 
 
 class RandomPolicy(eqx.Module):
@@ -75,7 +75,7 @@ class Transition(NamedTuple, Generic[State]):
 def vectorize(policy: Policy) -> BatchPolicy:
     """Turn a policy of one environment into one of B environments, with a key for each."""
 
-    def act(keys: Key[Array, " B"], observation: Observation, states: Any) -> tuple[StructuredAction, None]:
+    def act(keys: Key[Array, " B"], observation: Observation, states: Any) -> tuple[Any, None]:
         return jax.vmap(policy)(keys, observation), None
 
     return act

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 from small_exam import EXAM, SIDE, painting, rules, task, task_set
 
+import jaxarc
 from jaxarc import constants as c
 from jaxarc.config import AugmentationConfig, ConfigValidationError, ObservationConfig
-from jaxarc.datasets import TaskSet, load_tasks
+from jaxarc.config.build import UnknownFieldError
+from jaxarc.datasets import TaskSet, UnknownDatasetError, load_tasks
 from jaxarc.envs import ArcEnvironment, BboxAction, EnvParams, PointAction
+from jaxarc.envs.action_masks import FlatActionCodec
 from jaxarc.envs.spaces import action_space
 from jaxarc.evaluation import (
     Agent,
@@ -25,7 +28,7 @@ from jaxarc.evaluation import (
     write_submission,
 )
 from jaxarc.parallel import RandomPolicy
-from jaxarc.tasks import RawTask, uniform_weights
+from jaxarc.tasks import RawTask, task_id_of, uniform_weights
 from jaxarc.tasks.augmentation import restore_grid
 
 RULES = rules()
@@ -256,6 +259,50 @@ def test_an_agent_that_looks_at_the_answer_plays_only_where_answers_may_be_seen(
 def test_an_agent_that_takes_other_actions_is_refused():
     with pytest.raises(AgentMismatchError, match=r"PointAction.*'bbox'.*BboxAction"):
         evaluate(lambda key, observation: PointAction(c.SUBMIT, 0, 0), EXAM, RULES)
+
+
+def test_flat_actions_play_as_the_structured_ones_that_they_number():
+    codec = FlatActionCodec.of(RULES)
+    flat = lambda key, observation: codec.to_flat(RANDOM(key, observation))
+    structured = evaluate(RANDOM, EXAM, RULES)
+    assert evaluate(flat, EXAM, RULES).rows == structured.rows
+    assert any(row.best_similarity > 0 for row in structured.rows)
+    assert evaluate(lambda key, observation: 3, EXAM, RULES).rows[0].submitted == 0
+    with pytest.raises(TypeError, match="float32"):
+        evaluate(lambda key, observation: jnp.float32(3), EXAM, RULES)
+    with pytest.raises(ValueError, match="mask"):
+        evaluate(flat, EXAM, RULES.with_fields(selection_format="mask"))
+
+
+def test_tasks_and_rules_are_those_that_make_takes():
+    env, params = jaxarc.make("arc-agi-1/training:max_side=4", RULES, max_grid_height=4, max_grid_width=4)
+    by_name = evaluate(RANDOM, "arc-agi-1/training:max_side=4", RULES, max_grid_height=4, max_grid_width=4)
+    assert env.name.endswith("max_side=4")
+    assert [row.task_id for row in by_name.rows] == [task_id_of(i) for i in params.tasks.registry_index.tolist()]
+    assert by_name.rows == evaluate(RANDOM, load_tasks("arc-agi-1/training").select(max_side=4), params.config).rows
+    with pytest.raises(ValueError, match="3x3"):
+        evaluate(RANDOM, "arc-agi-1/training:max_side=5", RULES)
+    assert evaluate(RANDOM, "arc-agi-1/training:max_side=5", RULES, too_large="skip").rows == by_name.rows
+    with pytest.raises(UnknownDatasetError, match="'arc-agi-1/trainig'"):
+        evaluate(RANDOM, "arc-agi-1/trainig")
+    with pytest.raises(UnknownFieldError, match="max_grid_hight"):
+        evaluate(RANDOM, EXAM, RULES, max_grid_hight=4)
+    with pytest.raises(TypeError, match="procedural/gravity"):
+        evaluate(RANDOM, "procedural/gravity", RULES)
+
+
+def test_an_agent_that_sees_demonstrations_plays_task_sets_with_fewer_and_with_more():
+    rules = RULES.with_fields(include_demonstrations=True, max_demonstrations=2, layout="flat")
+    weights = np.random.default_rng(0).normal(size=ENV.observation_space(params_of(rules)).shape)
+    linear = lambda key, observation: (jnp.abs(observation @ weights) * 100).astype(jnp.int32) % 10 * 36
+    more = task_set(RawTask("more", (([[1]], [[2]]),) * 5, (([[1]], [[2]]),)))
+    assert {len(evaluate(linear, tasks, rules).rows) for tasks in (EXAM, more)} == {len(EXAM), 1}
+    with pytest.raises(AgentMismatchError, match="float32"):
+        evaluate(linear, more, rules.with_fields(max_demonstrations=None))
+
+
+def params_of(rules):
+    return jaxarc.make(EXAM, rules)[1]
 
 
 class Growing(ColorOfAttempt):

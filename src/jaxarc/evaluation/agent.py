@@ -10,12 +10,13 @@ from jaxtyping import Array, Int32, PyTree
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.environment import ArcEnvironment
+from jaxarc.envs.environment import Action, ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import ACTION_CLASSES, BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.errors import UsageError
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.unroll import Policy
+from jaxarc.wrappers import FlatActions
 
 Memory = PyTree[Array]
 
@@ -45,8 +46,8 @@ class Agent(eqx.Module):
         """Make the memory that an episode starts with, any pytree of arrays, from its first observation."""
 
     @abc.abstractmethod
-    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
-        """Return the next action, and the memory with its shapes and dtypes unchanged."""
+    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[Action, Memory]:
+        """Return the next action, structured or flat, and the memory with its shapes and dtypes unchanged."""
 
 
 class Memoryless(Agent):
@@ -57,7 +58,7 @@ class Memoryless(Agent):
     def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
         return ()
 
-    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
+    def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[Action, Memory]:
         return self.policy(key, observation), memory
 
 
@@ -90,6 +91,16 @@ def submission(selection_format: str, grid_shape: tuple[int, int]) -> Structured
     return BboxAction(c.SUBMIT, 0, 0, 0, 0)
 
 
+def as_structured(action: Action, params: EnvParams) -> StructuredAction:
+    """Return an action as it is, and of flat actions, integers, those that they number; see :class:`FlatActions`.
+
+    Raises:
+        ValueError: the actions of the config have no numbers.
+    """
+    is_flat = isinstance(action, int | jax.Array)
+    return FlatActions(ArcEnvironment()).to_structured(action, params) if is_flat else action
+
+
 def require_agent_fits(agent: Agent, params: EnvParams) -> None:
     """Refuse an agent that cannot act on the observations, or whose actions the environment does not take.
 
@@ -97,6 +108,7 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
 
     Raises:
         AgentMismatchError: with the observation or action that there is, and the one that is expected.
+        TypeError, ValueError: the actions are numbers, but no integers, or the config has too many to number.
     """
     selection_format = params.config.action.selection_format
     wanted = ACTION_CLASSES[selection_format]
@@ -111,10 +123,11 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
             f"({type(error).__name__}: {' '.join(str(error).split())[:200]}); "
             "evaluate it with the observations that it was made for"
         ) from error
+    action = eqx.filter_eval_shape(as_structured, action, params)
     if not isinstance(action, wanted):
         raise AgentMismatchError(
             f"the agent takes actions of type {type(action).__name__}, but action.selection_format is "
-            f"{selection_format!r}, which takes {wanted.__name__}; change the agent or the config"
+            f"{selection_format!r}, which takes {wanted.__name__} or an integer; change the agent or the config"
         )
     if not _same_shapes(memory, after):
         raise AgentMismatchError(
@@ -123,7 +136,7 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
         )
 
 
-def _first_step(agent: Agent, key: PRNGKey, observation: Observation) -> tuple[StructuredAction, Memory, Memory]:
+def _first_step(agent: Agent, key: PRNGKey, observation: Observation) -> tuple[Action, Memory, Memory]:
     index = jnp.int32(0)
     memory = agent.start(key, EpisodeSpec(index, index, index), observation)
     action, after = agent.act(key, observation, memory)

@@ -18,7 +18,7 @@ from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction, action_numbers
-from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory, require_agent_fits
+from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory, as_structured, require_agent_fits
 from jaxarc.parallel import NotEnoughMemoryError, available_memory, program_memory, require_memory
 from jaxarc.tasks.augmentation import restore_grid
 from jaxarc.types import Observation
@@ -222,7 +222,8 @@ def _step(agent: Agent, params: EnvParams, running: _Running) -> tuple[_Running,
         # The key of a step is that of the episode, folded with the number of the step;
         # so nothing has to be carried along.
         keys = jax.vmap(jax.random.fold_in)(keys, states.step_count)
-        return jax.vmap(agent.act)(keys, observation, running.memories)
+        action, memories = jax.vmap(agent.act)(keys, observation, running.memories)
+        return as_structured(action, params), memories
 
     states, taken = actor_step(_ENV, params, act, running.states, running.keys)
     # Kept apart from the state, since an agent may pass the answer and then leave it again.

@@ -7,14 +7,16 @@ sums up each task in a :class:`TaskRow`.
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
 import jax
 import numpy as np
 
 from jaxarc.config import AugmentationConfig, EvaluationConfig, JaxArcConfig
 from jaxarc.datasets import TaskSet
+from jaxarc.datasets.given_tasks import GivenTasks
 from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, as_agent
@@ -28,6 +30,7 @@ from jaxarc.evaluation.submission import (
     solved_outputs,
 )
 from jaxarc.evaluation.task_rows import ActionCounts, EpisodeResult, TaskRow, make_row
+from jaxarc.registration import tasks_and_rules
 from jaxarc.tasks import uniform_weights
 from jaxarc.tasks.raw_task import crop_padding
 from jaxarc.unroll import Policy
@@ -61,13 +64,14 @@ class Evaluation:
 
 def evaluate(
     agent: Agent | Policy,
-    tasks: TaskSet,
-    rules: JaxArcConfig,
+    tasks: TaskSet | str | Path | GivenTasks,
+    rules: JaxArcConfig | None = None,
     config: EvaluationConfig | None = None,
     *,
     answers_visible: bool = False,
     action_counts: ActionCounts | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
+    **fields: Any,
 ) -> Evaluation:
     """Let an agent submit grids for every test input of a task set, and score them.
 
@@ -77,24 +81,34 @@ def evaluate(
     agent; where answers are unknown there is no score.
 
     Args:
-        agent: a policy ``(key, observation) -> action`` of one environment, or an :class:`Agent` with a memory.
-        tasks: every task must fit the canvas of ``rules``.
-        rules: canvas, actions, observations, length of an episode. Pairs, starts, submits and augmentation are those
-            described above, whatever it says.
+        agent: a policy ``(key, observation) -> action`` of one environment, or an :class:`Agent` with a memory. An
+            action is structured, or an integer, the flat action of ``make(..., flat_actions=True)``.
+        tasks: a task set, or whatever :func:`jaxarc.make` makes one of.
+        rules: canvas, actions, observations, length of an episode, as in ``params.config``; by default those that
+            ``make`` has. Pairs, starts, submits and augmentation are those described above, whatever it says.
         config: attempts, votes, seed, batch size.
         answers_visible: show the answers, as ``rules.observation`` says. Such a score measures how well the agent edits
             one grid into another, and is not a score by the rules of ARC. Demonstrations, if shown, are then the tests.
         action_counts: number of actions of an expert, for the efficiency.
         on_progress: called with episodes done and episodes in all.
+        **fields: changes of the rules, as ``make`` takes them.
 
     Raises:
         AgentMismatchError: the agent needs other observations or takes other actions.
         ConfigValidationError: the rules would show the answer.
         UnknownAnswerError: ``answers_visible``, and an answer is unknown.
-        ValueError: a task does not fit the canvas.
+        TypeError: the tasks are those of a generator, which have no end.
+        ValueError: a task does not fit the canvas, or the actions have no numbers and the agent returns one.
     """
     require_own_jax()
     config = config or EvaluationConfig()
+    found, rules = tasks_and_rules(tasks, rules, fields)
+    if not isinstance(found, TaskSet):
+        raise TypeError(
+            f"evaluate plays each test of a task set, and {tasks!r:.100} makes tasks without end; evaluate on a data "
+            "set, or on some of its tasks by jaxarc.datasets.sample_task_set"
+        )
+    tasks = found.fit(rules.grid_shape, rules.dataset.too_large)
     agent = as_agent(agent)
     params = _make_params(tasks, rules, config, answers_visible)
     specs = _make_specs(tasks, _episodes_per_input(config))

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Int32
 
 from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint
+from jaxarc.envs.environment import Action
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
@@ -139,9 +140,7 @@ def play_held_out(policy: Policy, params: EnvParams) -> PlayedPairs:
 
 @eqx.filter_jit
 def _play(policy: Policy, params: EnvParams) -> TaskResults:
-    def choose(
-        task_index: Int32[Array, ""], observation: Observation, step_count: Int32[Array, ""]
-    ) -> StructuredAction:
+    def choose(task_index: Int32[Array, ""], observation: Observation, step_count: Int32[Array, ""]) -> Action:
         # Task and step alone make the key, so a policy draws the same candidates
         # however many pairs are played together.
         key = jax.random.fold_in(jax.random.key(0), task_index)

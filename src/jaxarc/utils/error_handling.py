@@ -219,7 +219,8 @@ def refuse_unstructured(action: object) -> None:
     if not isinstance(action, CheckableAction):
         raise TypeError(
             f"Unknown action type {type(action).__name__}: an action is a PointAction(operation, row, col), "
-            "BboxAction(operation, r1, c1, r2, c2) or MaskAction(operation, selection); dictionaries are not accepted"
+            "BboxAction(operation, r1, c1, r2, c2) or MaskAction(operation, selection); dictionaries are not accepted, "
+            "and a number needs make(..., flat_actions=True), or env.to_structured(action, params) of such an env"
         )
 
 
