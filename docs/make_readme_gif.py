@@ -15,7 +15,7 @@ from jaxarc.cli.replay_sources import show_run, to_episode
 from jaxarc.constants import PADDING
 from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.files import write_whole
-from jaxarc.render.pictures import episodes_gif
+from jaxarc.render.drawings import episodes_gif
 from jaxarc.runs import RunFolder
 
 OUT: Final = Path(__file__).parent / "images" / "solving.gif"

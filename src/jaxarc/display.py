@@ -31,7 +31,7 @@ from jaxarc.envs.structured_actions import BaseAction, action_numbers
 from jaxarc.files import write_whole
 from jaxarc.prng import as_typed_key
 from jaxarc.render import pixels, svg
-from jaxarc.render.pictures import (
+from jaxarc.render.drawings import (
     animate,
     draw_episodes,
     episode_frames,

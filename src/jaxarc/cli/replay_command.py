@@ -24,8 +24,8 @@ from jaxarc.cli.trace_options import DEFAULT_FORMAT, CacheOption, FormatOption
 from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.experts.expert import EXPERTS
 from jaxarc.files import write_whole
+from jaxarc.render.drawings import draw_episodes, episodes_gif
 from jaxarc.render.palette import PALETTES, Palette
-from jaxarc.render.pictures import draw_episodes, episodes_gif
 from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
 from jaxarc.runs import RunFolder, locate_run
 from jaxarc.runs.state import WhichCheckpoint
