@@ -18,7 +18,7 @@ from typer.core import TyperCommand
 from jaxarc.agents import Experiment
 from jaxarc.agents.train import AgentResult
 from jaxarc.cli.agent_run import AgentRun, agent_session, last_reports
-from jaxarc.cli.console import LiveLine, QuietOption, escape, mean_share, number_table, warn
+from jaxarc.cli.console import ConfigOption, LiveLine, QuietOption, escape, mean_share, number_table, warn
 from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, parse_override, read_experiment, topics_of
 from jaxarc.cli.signals import GracefulStop, ensured
 from jaxarc.cli.surrogate_run import SurrogateRun, measured_parts, surrogate_session
@@ -79,10 +79,7 @@ def train(
     multirun: Annotated[
         bool, typer.Option("--multirun", "-m", help="Run each combination of the values, one after the other.")
     ] = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(help="Start from this file instead of configs/: a run's config.json, or what --show printed."),
-    ] = None,
+    config: ConfigOption = None,
     resume: Annotated[
         Path | None,
         typer.Option(
