@@ -15,7 +15,7 @@ from jaxarc.cli.replay_sources import show_run, to_episode
 from jaxarc.constants import PADDING
 from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.files import write_whole
-from jaxarc.render.pictures import episodes_gif
+from jaxarc.render.drawings import episodes_gif
 from jaxarc.runs import RunFolder
 
 OUT: Final = Path(__file__).parent / "images" / "solving.gif"
@@ -26,14 +26,14 @@ LENGTHS: Final = range(6, 13)  # actions
 def make_gif(run: Path) -> bytes:
     """Play the unseen pairs of a run and draw some."""
     batch, _ = show_run(RunFolder(run), "best", None, with_learned=False, task_ids=(), most=10**6)
-    trajectories = record_episodes(batch.agent, batch.params, batch.places, jax.random.key(0))
+    trajectories = record_episodes(batch.agent, batch.params, batch.specs, jax.random.key(0))
     solved = {}
     for info, trajectory in zip(batch.infos, trajectories, strict=True):
         is_even = (
             (trajectory.grids == PADDING) == (trajectory.target == PADDING)
         ).all()  # no resize, so nothing jumps about
         if info.pair.startswith("test") and trajectory.is_solved and is_even and len(trajectory.actions) in LENGTHS:
-            solved.setdefault(info.task_id, (info, trajectory))
+            solved.setdefault(info.task.task_id, (info, trajectory))
     chosen = sorted(solved.values(), key=lambda found: -_colorfulness(found[1].target))[:NUM_EPISODES]
     form = batch.params.config.action.selection_format
     return episodes_gif([to_episode(info, trajectory, form) for info, trajectory in chosen])

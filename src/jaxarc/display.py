@@ -9,7 +9,6 @@ import base64
 import sys
 from collections.abc import Callable, Sequence
 from html import escape
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
@@ -30,11 +29,10 @@ from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BaseAction, action_numbers
 from jaxarc.files import write_whole
 from jaxarc.prng import as_typed_key
-from jaxarc.render import pixels, svg
-from jaxarc.render.pictures import (
+from jaxarc.render.drawings import (
     animate,
-    draw_episodes,
     episode_frames,
+    episodes_file,
     episodes_gif,
     frame_of_state,
     frame_svg,
@@ -42,7 +40,7 @@ from jaxarc.render.pictures import (
     sheet_svg,
     tasks_html,
 )
-from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
+from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
 from jaxarc.render.terminal import print_frames, print_task
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.tasks.raw_task import RawTask, crop_padding
@@ -283,21 +281,11 @@ def _animation(thing: Any) -> str:
 
 
 def _file_of(episodes: Sequence[RecordedEpisode], path: Path) -> bytes:
-    match path.suffix.lower():
-        case ".html":
-            page = ReplayPage(episodes[0].task.task_id if len(episodes) == 1 else f"{len(episodes)} episodes")
-            for episode in episodes:
-                page.add(*episode)
-            return page.to_html().encode()
-        case ".gif":
-            return episodes_gif(episodes)
-        case ".svg":
-            return draw_episodes(svg, episodes).to_svg(episodes[0].task.task_id).encode()
-        case ".png":
-            file = BytesIO()
-            draw_episodes(pixels, episodes).save(file, "PNG")
-            return file.getvalue()
-    raise ValueError(f"an episode is written as {', '.join(_KINDS)}, got {path.name!r}; change the ending")
+    kind = path.suffix.lower()
+    if kind not in _KINDS:
+        raise ValueError(f"an episode is written as {', '.join(_KINDS)}, got {path.name!r}; change the ending")
+    title = episodes[0].task.task_id if len(episodes) == 1 else f"{len(episodes)} episodes"
+    return episodes_file(kind, episodes, title)
 
 
 def _notebook() -> ModuleType | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import compare_peers
 import contests
 import pytest
-from draw_speed import draw_speed, points
+from draw_speed import draw_speed
 from peer_tasks import write_tasks
 from turns import Contest, Entrant, Worker, WorkerError, alternate, report
 
@@ -110,16 +110,6 @@ def test_without_the_peers_the_command_says_how_to_get_them(tmp_path, monkeypatc
     assert "run: make benchmark-peers" in capsys.readouterr().out
 
 
-def test_all_sides_are_asked_the_same_and_ours_comes_first():
-    for quick in (True, False):
-        asked = contests.all_contests(quick)
-        assert len({one.contest_id for one in asked}) == len(asked)
-        for one in asked:
-            assert one.entrants[0].worker == "ours"
-            assert len({entrant.name for entrant in one.entrants}) == len(one.entrants)
-            assert "mode" not in one.request
-
-
 def made_results(rate=1e5):
     asked = [
         Contest("bbox-1024", "", {"batch": 1024}, (contests.OURS, contests.JAXARC)),
@@ -130,26 +120,12 @@ def made_results(rate=1e5):
     return {"hardware": "a machine", "packages": {}, "contests": reports}
 
 
-def test_a_curve_holds_the_step_contests_by_batch_size():
-    curve = points(made_results(), contests.OURS.name)
-    assert [(point.batch, point.median, point.lowest, point.highest) for point in curve] == [
-        (16, 1.5e5, 1e5, 2e5),
-        (1024, 1.5e5, 1e5, 2e5),
-    ]
-    assert points(made_results(), contests.ARCLE.name) == []
-
-
 def test_equal_results_give_equal_pictures_and_others_do_not(tmp_path):
     pictures = [tmp_path / "a.svg", tmp_path / "b.svg", tmp_path / "c.svg"]
     for path, rate in zip(pictures, (1e5, 1e5, 3e5), strict=True):
         draw_speed(made_results(rate), path)
     first, again, other = (path.read_bytes() for path in pictures)
     assert first == again != other
-
-
-def test_results_without_a_step_contest_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="make benchmark-peers"):
-        draw_speed({**made_results(), "contests": []}, tmp_path / "a.svg")
 
 
 def test_the_peers_read_the_tasks_that_we_play(tmp_path):

@@ -61,13 +61,6 @@ def test_every_step_row_is_measured_and_ratios_follow_from_seconds():
     assert value["plain-tiny"] > value["compiled-tiny"]
 
 
-def test_no_two_rows_have_one_name_and_steps_have_their_target():
-    rows = {row.row_id: row for row in surrogate_rows()}
-    assert len(rows) == len(surrogate_rows())
-    assert {rows[f"speedup-{name}"].target for name in WORKLOADS} == {250}
-    assert rows["feeding-hidden"].target == 95
-
-
 def test_steps_that_learn_different_things_are_no_measurement(monkeypatch):
     def twice(predicted, target):
         return 2 * kl_divergence_loss_jax(predicted, target)

@@ -107,10 +107,3 @@ def test_the_command_writes_its_rows(tmp_path, monkeypatch):
     assert rows["learning-ladder_l2-1024"]["value"] == 10.0
     assert rows["of-bound-ladder_l1-256"]["value"] == pytest.approx(1000 / 11)
     assert "30x30, 1,024 environments" in rows["learning-ladder_l2-1024"]["what"]
-
-
-def test_an_unknown_experiment_is_answered_with_the_known_ones(capsys):
-    with pytest.raises(SystemExit) as exit_info:
-        main(["benchmark", "training", "--experiments", "ladder_l9"])
-    assert exit_info.value.code != 0
-    assert "ladder_l1" in capsys.readouterr().err

@@ -3,6 +3,7 @@ import json
 
 import numpy as np
 import pytest
+from run_command import run_command
 
 from jaxarc.agents import Experiment, Report
 from jaxarc.cli.compare import ComparisonError, band_of, read_groups
@@ -88,3 +89,18 @@ def test_a_damaged_file_is_refused_by_name(tmp_path):
     run.config.write_text("[]")
     with pytest.raises(ComparisonError, match=r"config\.json"):
         read_groups([run.path], RATE)
+
+
+def test_groups_are_printed_with_their_choices_and_ends_and_drawn(tmp_path, monkeypatch):
+    runs = [
+        make_run(tmp_path / "runs" / f"run{number}", [last * step / 8 for step in range(9)], seed, rate)
+        for number, (seed, rate, last) in enumerate([(0, 4e-3, 1.0), (1, 4e-3, 0.98), (0, 1e-3, 0.5)])
+    ]
+    output = run_command("compare", *runs, "-o", tmp_path / "new" / "curves.png", columns=80)
+    assert output.exit_code == 0
+    cells = [[cell.strip() for cell in line.split("│")[1:-1]] for line in output.stdout.splitlines() if "│" in line]
+    assert ["schedule.learning_rate=0.004", "2", "99.0 ± 1.4 %", "800", "4.0"] in cells
+    assert ["schedule.learning_rate=0.001", "1", "50.0 %", "800", "4.0"] in cells
+    assert (tmp_path / "new" / "curves.png").read_bytes().startswith(b"\x89PNG")
+    monkeypatch.chdir(tmp_path)
+    assert f"Picture: {tmp_path / 'runs' / 'comparison.png'}" in run_command("compare", "runs").stdout

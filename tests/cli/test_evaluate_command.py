@@ -137,19 +137,6 @@ def test_ctrl_c_keeps_the_tasks_that_a_solver_has_done(dataset, solver, tmp_path
     assert read(tmp_path / "out" / "summary.json")["tasks_done"] == 2
 
 
-def test_what_is_no_solver_is_refused(dataset, solver):
-    cases = [
-        (["--agent", f"{solver}:number"], 2, "TypeError"),
-        (["--agent", "no_such_module:solve"], 2, "ModuleNotFoundError"),
-        (["--agent", f"{solver}:same", "--votes", "3"], 2, "--votes"),
-        (["--agent", f"{solver}:same", "--answers-visible"], 2, "--answers-visible"),
-    ]
-    for arguments, expected, complaint in cases:
-        code, out, err = run(dataset, *arguments)
-        assert (code, out) == (expected, ""), arguments
-        assert complaint in err
-
-
 @pytest.fixture
 def hidden(tmp_path):
     """A challenges file without solutions."""
@@ -276,12 +263,15 @@ def test_a_painter_needs_the_answers_and_solves_everything_with_them(dataset, tm
     assert read(tmp_path / "out" / "summary.json")["score"]["output_score"] == 1.0
 
 
-def test_mistakes_are_one_line(dataset, actions, tmp_path):
+def test_mistakes_are_one_line(dataset, actions, solver, tmp_path):
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
     cases = [
         (["--agent", "rondom"], 2, "--agent 'rondom' is none of search, random, submit, painter"),
         (["--agent", bad], 1, "bad.json, line 1"),
+        (["--agent", f"{solver}:number"], 2, "TypeError"),
+        (["--agent", "no_such_module:solve"], 2, "ModuleNotFoundError"),
+        (["--agent", f"{solver}:same", "--votes", "3"], 2, "--votes"),
         (["--agent", actions, "--votes", "4", "--canvas", "3"], 2, "--votes"),
         (["--agent", "random", "--precision", "bfloat16"], 2, "--precision"),
         (["--agent", "random", "--minutes", "1"], 2, "--minutes"),

@@ -7,7 +7,7 @@ import yaml
 
 from jaxarc.agents import Experiment
 from jaxarc.cli.settings import SURROGATE_TOPICS, TOPICS, experiment_of, read_experiment, topics_of
-from jaxarc.cli.sweep import expand
+from jaxarc.cli.train_command import expand
 from jaxarc.config import ConfigValidationError, HistoryConfig, build
 from jaxarc.config.choices import EXPERIMENT, SURROGATE, choices_of, config_folder
 from jaxarc.runs import create_run_folder

@@ -7,7 +7,7 @@ from run_command import run_command
 
 from jaxarc.agents import Report
 from jaxarc.agents.train import AgentResult
-from jaxarc.cli.sweep import expand
+from jaxarc.cli.train_command import expand
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.runs import TrainingDivergedError
 

@@ -185,11 +185,6 @@ def test_a_sweep_runs_every_combination_and_tells_how_each_agrees(tmp_path):
     assert (tmp_path / "curves.png").exists()
 
 
-def test_a_finished_run_is_not_trained_again(finished):
-    folder, _ = finished
-    assert f"all {STEPS} updates are learned" in succeed("train", "--resume", folder.path)
-
-
 @pytest.mark.parametrize("name", choices_of("surrogate"))
 def test_every_surrogate_is_a_valid_experiment_and_says_what_it_is(name):
     assert isinstance(read_experiment([f"surrogate={name}"]), SurrogateExperiment)

@@ -23,14 +23,6 @@ def shown(num_seeds, *reports):
     return [line.rstrip() for line in output.getvalue().splitlines() if line.strip()]
 
 
-def test_one_seed_is_reported_by_its_own_numbers():
-    report = Report(4, 64, 1.0, 0, 2000.0, mean_return=1.25, train_solve_rate=0.5, evaluation_solve_rate=0.75)
-    assert shown(1, report) == [
-        "compiling ...",
-        "update 4/4  2k steps/s  return 1.25  solved: evaluation 75 %, train 50 %",
-    ]
-
-
 def test_several_seeds_are_one_line_of_means_ranges_and_the_speed_of_all():
     reports = [
         Report(4, 64, 1.0, seed, 2000.0, mean_return=float(seed), evaluation_solve_rate=rate)

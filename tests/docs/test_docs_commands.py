@@ -11,7 +11,7 @@ from typer.main import get_command
 
 from jaxarc.cli.main import COMMANDS, LazyGroup, app, load_command
 from jaxarc.cli.settings import read_experiment
-from jaxarc.cli.sweep import expand
+from jaxarc.cli.train_command import expand
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

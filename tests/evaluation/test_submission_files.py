@@ -133,16 +133,11 @@ def test_lists_and_arrays_of_any_library_are_the_same_grids(file, spell):
 
 GRID_FAULTS = {
     "floats": [[1.0, 2.0]],
-    "an array of floats": np.ones((2, 2)),
-    "jax floats": jnp.ones((2, 2)),
     "booleans": np.ones((2, 2), bool),
     "padding": np.array([[1, -1]]),
     "31 columns": np.zeros((1, 31), int),
-    "31 columns of a list": [[0] * 31],
     "no cell": np.zeros((0, 3), int),
-    "three sides": np.zeros((1, 2, 2), int),
     "none": None,
-    "a text": "[[1]]",
     "color 10": [[np.int8(10)]],
     "ragged rows": [np.array([1, 2]), np.array([1])],
     "on a device": OnADevice(),
@@ -194,9 +189,7 @@ def entry(**changes):
 
 BAD_FILES = {
     "no JSON": ("{", "not JSON at line 1"),
-    "cut short": ('{"x": [{"attempt_1": [[1', "not JSON at line 1"),
     "a list": ([], "a submission is an object from task id to attempts, got a list of 0"),
-    "NaN": ('{"x": [{"attempt_1": [[NaN]], "attempt_2": [[1]]}]}', "NaN is not JSON"),
     "a task twice": ('{"x": [], "x": []}', "an object has the key 'x' twice"),
     "an attempt twice": (
         '{"x": [{"attempt_1": [[1]], "attempt_1": [[1]]}]}',
@@ -206,23 +199,12 @@ BAD_FILES = {
     "task of no list": ({"x": {"attempt_1": [[1]]}}, "task 'x': a list of test inputs is expected"),
     "input of no object": ({"x": [[[1]]]}, "task 'x', test input 0: an object is expected, got a list of 1"),
     "attempt missing": ({"x": [{"attempt_1": [[1]]}]}, "task 'x', test input 0: 'attempt_2' is missing"),
-    "attempts from 0": ({"x": [{"attempt_0": [[1]], "attempt_1": [[1]]}]}, "'attempt_2' is missing"),
     "attempt too many": (entry(attempt_3=[[1]]), "'attempt_3' is one too many"),
     "null": (
         entry(attempt_2=None),
         "task 'x', test input 0, attempt_2: a grid is a list of rows or an array, got null",
     ),
-    "a text": (entry(attempt_1="[[1]]"), "attempt_1: a grid is a list of rows or an array, got '"),
-    "empty": (entry(attempt_1=[]), "attempt_1: the grid has no rows"),
-    "empty row": (entry(attempt_1=[[]]), "attempt_1, row 0: the row is empty"),
-    "ragged": (entry(attempt_1=[[1, 2], [3]]), "attempt_1, row 1: the row has 1 cells and row 0 has 2"),
-    "flat": (entry(attempt_1=[1, 2]), "attempt_1, row 0: a row is a list of colors"),
-    "too high": (entry(attempt_1=[[1]] * 31), "attempt_1: the grid is 31x1, sides are 1..30"),
-    "too wide": (entry(attempt_1=[[1] * 31]), "attempt_1: the grid is 1x31, sides are 1..30"),
     "color 10": (entry(attempt_1=[[10]]), "attempt_1, row 0, column 0: got 10"),
-    "color -1": (entry(attempt_1=[[0, -1]]), "attempt_1, row 0, column 1: got -1"),
-    "half a color": (entry(attempt_1=[[0.5]]), "row 0, column 0: got 0.5"),
-    "true": (entry(attempt_1=[[True]]), "row 0, column 0: got True"),
 }
 
 
@@ -232,12 +214,6 @@ def test_a_bad_file_is_refused_with_the_place(file, content, complaint):
         read_submission(write(file, content))
     assert str(caught.value).startswith(str(file))
     assert "\n" not in str(caught.value)
-
-
-def test_a_file_that_is_no_text_is_refused(file):
-    file.write_bytes(b'{"x": "\xff"}')
-    with pytest.raises(SubmissionError, match="byte 7"):
-        read_submission(file)
 
 
 def test_a_missing_file_and_a_folder_are_refused(file):
@@ -251,11 +227,6 @@ def test_a_huge_file_is_refused_before_it_is_read(file, monkeypatch):
     monkeypatch.setattr(json_format, "MAX_FILE_BYTES", 10)
     with pytest.raises(SubmissionError, match="limit is 10"):
         read_submission(write(file, GOOD))
-
-
-def test_a_file_of_just_the_size_that_is_allowed_is_read(file, monkeypatch):
-    monkeypatch.setattr(json_format, "MAX_FILE_BYTES", write(file, GOOD).stat().st_size)
-    assert list(read_submission(file)) == list(GOOD)
 
 
 def test_a_submission_that_is_not_the_one_of_its_summary_is_refused(file):

@@ -310,14 +310,6 @@ def test_a_newcomer_reads_what_to_do_until_there_is_an_episode(open_page, data, 
         page.close()
 
 
-def test_a_small_grid_is_large_and_a_state_looks_unlike_the_submit(page):
-    page.set_viewport_size({"width": 1440, "height": 900})
-    assert page.locator(".cells").bounding_box()["width"] > 420
-    assert page.locator("#examples svg").last.bounding_box()["width"] > 80
-    looks = "name => getComputedStyle(document.querySelector(name)).backgroundColor"
-    assert page.evaluate(looks, "[data-tool=select]") != page.evaluate(looks, "[data-do=submit]")
-
-
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_every_control_has_a_name_and_every_text_stands_out(open_page, url, dark):
     page = opened(open_page, url, dark=dark)

@@ -10,9 +10,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-import jaxarc
 from jaxarc.profiling import CompileCounter
-from jaxarc.wrappers import AutoReset
 
 GIVES_REASONS = pytest.mark.skipif(jax.__version_info__ < (0, 10), reason="JAX is asked for none before 0.10")
 X3, X4 = jnp.ones(3), jnp.ones(4)
@@ -134,22 +132,6 @@ def test_other_threads_count_without_a_reason():
         thread.join()
     assert counter.counts == {"double": 1}
     assert "another thread" in counter.reasons["double"][0]
-
-
-@pytest.mark.usefixtures("standard_promotion")
-def test_twenty_steps_of_the_environment_compile_once():
-    env, params = jaxarc.make(
-        "arc-agi-1/training", tasks=["007bbfb7"], selection_format="point", max_episode_steps=5, history_enabled=False
-    )
-    env = AutoReset(env)
-    step, sample = jax.jit(env.step), jax.jit(lambda key: env.action_space(params).sample(key))
-    state, _ = jax.jit(env.reset)(jax.random.key(0), params)
-    keys = list(jax.random.split(jax.random.key(1), 20))
-    sample(keys[0])
-    with CompileCounter() as counter:
-        for key in keys:
-            state, *_ = step(state, sample(key), params)
-    assert counter.counts == {"step": 1}
 
 
 @pytest.mark.skipif(jax.__version_info__ >= (0, 10), reason="JAX is asked for a reason from 0.10 on")

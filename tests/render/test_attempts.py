@@ -63,11 +63,3 @@ def test_the_frame_of_a_tile_says_how_the_task_was_solved(tmp_path, task, color)
         pixels = np.asarray(image.convert("RGB")).reshape(-1, 3).astype(int)
     near = (np.abs(pixels - color).max(axis=1) < 8).sum()
     assert near > 1000
-
-
-def test_many_tasks_make_a_sheet(tmp_path):
-    draw_overview([SOLVED] * 100, tmp_path / "map.png")
-    with Image.open(tmp_path / "map.png") as image:
-        width, height = image.size
-    assert width < 1600
-    assert 0.8 < width / height < 2

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxarc.render.palette import ARC_COLORS
-from jaxarc.render.svg import MARGIN, Drawing, captioned, draw_arrow, draw_grid, draw_text, hstack, vstack
+from jaxarc.render.svg import Drawing, captioned, draw_grid, draw_text, hstack, vstack
 
 SVG = "{http://www.w3.org/2000/svg}"
 GRID = np.array([[0, 1, 1, -1], [2, 2, 0, -1], [-1, -1, -1, -1]], np.int8)
@@ -42,18 +42,6 @@ def test_every_cell_is_painted_in_its_color(side):
     assert painted_cells(root, "#f3f3f3", side) == (GRID == -1).sum()
 
 
-def test_all_ten_colors_appear():
-    root = parse(draw_grid(np.arange(10, dtype=np.int8)[None]))
-    assert [painted_cells(root, color, 20) for color in ARC_COLORS] == [1] * 10
-
-
-def test_size_is_the_grid_with_its_margin():
-    drawing = draw_grid(GRID, cell_size=10)
-    assert (drawing.width, drawing.height) == (40 + 2 * MARGIN, 30 + 2 * MARGIN)
-    root = parse(drawing)
-    assert root.get("viewBox") == f"0 0 {drawing.width} {drawing.height}"
-
-
 @pytest.mark.parametrize(
     ("cells", "length"), [([(0, 0)], 4), ([(0, 0), (0, 1)], 6), ([(0, 0), (2, 3)], 8), ([(1, 1), (2, 2)], 8)]
 )
@@ -67,11 +55,6 @@ def test_a_hole_in_the_selection_is_outlined_too():
     selection = np.ones((3, 3), bool)
     selection[1, 1] = False
     assert dashed_length(parse(draw_grid(np.zeros((3, 3), np.int8), selection)), 20) == 12 + 4
-
-
-def test_empty_selection_has_no_outline():
-    svg = draw_grid(GRID, np.zeros(GRID.shape, bool)).to_svg()
-    assert "stroke-dasharray" not in svg
 
 
 def test_active_area_is_outlined():
@@ -116,11 +99,6 @@ def test_rows_add_widths_and_columns_add_heights():
     assert "translate(5 0)" in column.body
 
 
-def test_a_column_can_stand_at_the_left():
-    column = vstack([Drawing(10, 30, ""), Drawing(20, 5, "")], centered=False)
-    assert column.body.count("translate(0 ") == 2
-
-
 def test_a_caption_wider_than_its_drawing_widens_it():
     caption = "a long line of text under a small grid"
     drawing = captioned(draw_grid(GRID, cell_size=4), caption)
@@ -135,8 +113,3 @@ def test_text_is_escaped():
     assert [text.text for text in root.iter(f"{SVG}text")] == ["a < b & c", "'d'"]
     (title,) = root.iter(f"{SVG}title")
     assert title.text == "a title"
-
-
-def test_background_can_be_left_out():
-    assert "<rect" in draw_arrow().to_svg()
-    assert "<rect" not in draw_arrow().to_svg(background=None)

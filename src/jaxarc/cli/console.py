@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
 import typer
@@ -42,6 +43,10 @@ QuietOption: TypeAlias = Annotated[
 ]
 AgentSeedOption: TypeAlias = Annotated[
     int | None, typer.Option(help="For a run with several seeds: the agent of this seed. Default: the first.")
+]
+ConfigOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(help="Start from this file instead of configs/: a run's config.json, or what --show printed."),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 _PAIR: Final = re.compile(r"(train|test)/([0-9]{1,4})")

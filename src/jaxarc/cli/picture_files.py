@@ -1,6 +1,5 @@
 """Picture files: the renderer that the ending of a name chooses, and the bytes of a drawing."""
 
-from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -35,7 +34,5 @@ def require_kind(path: Path, *kinds: str) -> str:
 def bytes_of(drawing: Any, title: str) -> bytes:
     """Return what a file of a drawing of one of the :data:`RENDERERS` holds."""
     if isinstance(drawing, Image.Image):
-        file = BytesIO()
-        drawing.save(file, "PNG")
-        return file.getvalue()
+        return pixels.to_png(drawing)
     return drawing.to_svg(title).encode()

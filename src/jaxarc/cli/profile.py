@@ -11,7 +11,7 @@ from rich.console import Console
 
 from jaxarc.agents.train import AgentTraining, update_program
 from jaxarc.cli.agent_run import load_training_pairs
-from jaxarc.cli.console import JsonOption, escape, number_table, print_json
+from jaxarc.cli.console import ConfigOption, JsonOption, escape, number_table, print_json
 from jaxarc.cli.settings import AnyExperiment, read_experiment
 from jaxarc.cli.surrogate_run import load_surrogate_task
 from jaxarc.nn import init_optimizer, make_surrogate_optimizer
@@ -31,16 +31,12 @@ _ROWS: Final = {
 _Overrides = Annotated[
     list[str] | None, typer.Argument(help="As of jaxarc train: topic.field=value.", show_default=False)
 ]
-_Config = Annotated[
-    Path | None,
-    typer.Option(help="Start from this file instead of configs/: a run's config.json, or what --show printed."),
-]
 
 
 @app.command("training")
 def profile_training(
     overrides: _Overrides = None,
-    config: _Config = None,
+    config: ConfigOption = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the trace; made when missing.")] = Path(
         "runs/profile"
     ),
@@ -73,7 +69,7 @@ def profile_training(
 
 
 @app.command("memory")
-def profile_memory(overrides: _Overrides = None, config: _Config = None, as_json: JsonOption = False) -> None:
+def profile_memory(overrides: _Overrides = None, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Print what the memory of a training run is for; its programs are compiled for one device, nothing is trained.
 
     Examples:

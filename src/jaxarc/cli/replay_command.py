@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from jaxarc.cli.console import AgentSeedOption, print_line, progress_bar
-from jaxarc.cli.picture_files import RENDERERS, ColorsOption, bytes_of, require_kind
+from jaxarc.cli.picture_files import RENDERERS, ColorsOption, require_kind
 from jaxarc.cli.replay_sources import (
     DEFAULT_DATASET,
     EpisodeBatch,
@@ -24,9 +24,9 @@ from jaxarc.cli.trace_options import DEFAULT_FORMAT, CacheOption, FormatOption
 from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.experts.expert import EXPERTS
 from jaxarc.files import write_whole
-from jaxarc.render.palette import PALETTES, Palette
-from jaxarc.render.pictures import draw_episodes, episodes_gif
-from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
+from jaxarc.render.drawings import episodes_file
+from jaxarc.render.palette import PALETTES
+from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
 from jaxarc.runs import RunFolder, locate_run
 from jaxarc.runs.state import WhichCheckpoint
 
@@ -96,7 +96,8 @@ def replay(
         traces = recorded_by_expert(source, dataset, action_format, cache)
         batches, total = show_traces(traces, task or [], most)
         title = f"{source}, {dataset}"
-    content, solved = _page(batches, title) if kind == ".html" else _picture(kind, batches, title, PALETTES[colors])
+    solved: list[bool] = []
+    content = episodes_file(kind, _play(batches, solved), title, _about(batches), PALETTES[colors])
     write_whole(output, content)
     size = len(content) / 2**20
     shown = f"{len(solved):,}" if len(solved) == total else f"{len(solved):,} of {total:,}"
@@ -104,30 +105,15 @@ def replay(
     print_line(Console(), f"{shown} episodes, {sum(solved):,} solved: {output} ({size:.1f} MiB){more}")
 
 
-def _page(batches: Sequence[EpisodeBatch], title: str) -> tuple[bytes, list[bool]]:
-    """Return a page, in which one chooses the palette, and which episodes are solved; holds one at a time."""
+def _about(batches: Sequence[EpisodeBatch]) -> dict[str, str]:
     configs = [batch.params.config for batch in batches]
     canvases = dict.fromkeys("{}x{}".format(*config.grid_shape) for config in configs)
     formats = dict.fromkeys(config.action.selection_format for config in configs)
-    page = ReplayPage(title, {"canvas": ", ".join(canvases), "actions": ", ".join(formats)})
-    solved = []
-    for task, episode in _play(batches):
-        page.add(task, episode)
-        solved.append(episode.is_solved)
-    return page.to_html().encode(), solved
+    return {"canvas": ", ".join(canvases), "actions": ", ".join(formats)}
 
 
-def _picture(kind: str, batches: Sequence[EpisodeBatch], title: str, palette: Palette) -> tuple[bytes, list[bool]]:
-    played = list(_play(batches))
-    if kind == ".gif":
-        content = episodes_gif(played, palette=palette)
-    else:
-        content = bytes_of(draw_episodes(RENDERERS[kind], played, palette), title)
-    return content, [episode.is_solved for _, episode in played]
-
-
-def _play(batches: Sequence[EpisodeBatch]) -> Iterator[tuple[ReplayTask, ReplayEpisode]]:
-    """Play every episode, with a bar on stderr where that is a terminal."""
+def _play(batches: Sequence[EpisodeBatch], solved: list[bool]) -> Iterator[tuple[ReplayTask, ReplayEpisode]]:
+    """Play every episode and note whether it is solved, with a bar on stderr where that is a terminal."""
     total = sum(len(batch.infos) for batch in batches)
     done = 0
     with progress_bar("episodes", waiting="compiling") as show:
@@ -136,6 +122,7 @@ def _play(batches: Sequence[EpisodeBatch]) -> Iterator[tuple[ReplayTask, ReplayE
             key = jax.random.key(0)
             trajectories = record_episodes(batch.agent, batch.params, batch.specs, key, lengths=batch.lengths)
             for info, trajectory in zip(batch.infos, trajectories, strict=True):
+                solved.append(trajectory.is_solved)
                 yield to_episode(info, trajectory, form)
                 done += 1
                 show(done, total)

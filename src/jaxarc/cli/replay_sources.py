@@ -37,11 +37,9 @@ Item = TypeVar("Item")
 class EpisodeInfo(NamedTuple):
     """The pair that an episode plays, and its player, in words for people."""
 
-    task_id: str
+    task: ReplayTask
     pair: str  # such as "test 0"
     player: str
-    demonstrations: tuple[tuple[np.ndarray, np.ndarray], ...]
-    title: str = ""
 
 
 @dataclass(frozen=True)
@@ -121,11 +119,9 @@ def _show_format(traces: Sequence[Recorded]) -> EpisodeBatch:
     )
     infos = [
         EpisodeInfo(
-            trace.pair_id.task_id,
+            ReplayTask(trace.pair_id.task_id, trace.task.train, trace.task.title),
             f"{trace.pair_id.split} {trace.pair_id.pair_index}",
             trace.spec.title,
-            trace.task.train,
-            trace.task.title,
         )
         for trace in traces
     ]
@@ -164,7 +160,7 @@ def show_run(
     player = f"{experiment.logging.run_name}, seed {experiment.training.seed if seed is None else seed}"
     infos = list(enumerate(_infos_of(pairs.eval, experiment, player)))
     measured = infos if with_learned else infos[pairs.num_train :]
-    chosen = _of_tasks(measured, lambda one: one[1].task_id, task_ids, "measured pair")
+    chosen = _of_tasks(measured, lambda one: one[1].task.task_id, task_ids, "measured pair")
     params = without_augmentation(_params(pairs.eval, experiment.environment))
     shown = chosen[:most]
     return EpisodeBatch(agent, params, _first_pairs(i for i, _ in shown), [info for _, info in shown]), len(chosen)
@@ -174,21 +170,8 @@ def to_episode(
     info: EpisodeInfo, trajectory: EpisodeTrajectory, selection_format: str
 ) -> tuple[ReplayTask, ReplayEpisode]:
     """Return a trajectory as what is replayed and drawn."""
-    task = ReplayTask(info.task_id, info.demonstrations, info.title)
-    episode = ReplayEpisode(
-        pair=info.pair,
-        player=info.player,
-        selection_format=selection_format,
-        actions=trajectory.actions,
-        grids=trajectory.grids,
-        clipboards=trajectory.clipboards,
-        target=trajectory.target,
-        rewards=trajectory.rewards,
-        similarities=trajectory.similarities,
-        invalid=trajectory.invalid,
-        is_solved=trajectory.is_solved,
-    )
-    return task, episode
+    steps = {name: value for name, value in trajectory._asdict().items() if name in ReplayEpisode._fields}
+    return info.task, ReplayEpisode(info.pair, info.player, selection_format, **steps)
 
 
 def _of_tasks(items: Sequence[Item], id_of: Callable[[Item], str], task_ids: Sequence[str], what: str) -> list[Item]:
@@ -211,14 +194,14 @@ def _infos_of(measured: TaskSet, experiment: Any, player: str) -> Iterator[Episo
         stage, _, rest = task.task_id.partition("/")
         name, _, number = rest.rpartition("/")
         if stage not in origins:
-            yield EpisodeInfo(rest, "learned" if stage == "train" else "unseen", player, task.train[1:])
+            yield EpisodeInfo(ReplayTask(rest, task.train[1:]), "learned" if stage == "train" else "unseen", player)
             continue
         origin = origins[stage].raw_task(name)
         index = int(number)
         is_test = hides or index >= len(origin.train)
         label = f"test {index if hides else index - len(origin.train)}" if is_test else f"train {index}"
         learned = ", learned" if stage == "train" else ""
-        yield EpisodeInfo(name, label + learned, player, origin.train, origin.title)
+        yield EpisodeInfo(ReplayTask(name, origin.train, origin.title), label + learned, player)
 
 
 def _params(tasks: TaskSet, rules: JaxArcConfig) -> EnvParams:

@@ -1,27 +1,31 @@
 """``jaxarc train``: a run in a new folder, a run that goes on in its folder, or a sweep of runs."""
 
+import datetime
+import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import jax
 import typer
+from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf
 from rich.console import Console
 from typer.core import TyperCommand
 
+from jaxarc.agents import Experiment
 from jaxarc.agents.train import AgentResult
-from jaxarc.cli.agent_run import AgentRun, agent_session
-from jaxarc.cli.console import LiveLine, QuietOption, escape, warn
-from jaxarc.cli.settings import AnyExperiment, read_experiment, topics_of
+from jaxarc.cli.agent_run import AgentRun, agent_session, last_reports
+from jaxarc.cli.console import ConfigOption, LiveLine, QuietOption, escape, mean_share, number_table, warn
+from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, parse_override, read_experiment, topics_of
 from jaxarc.cli.signals import GracefulStop, ensured
-from jaxarc.cli.surrogate_run import SurrogateRun, surrogate_session
+from jaxarc.cli.surrogate_run import SurrogateRun, measured_parts, surrogate_session
 from jaxarc.config import ConfigValidationError
 from jaxarc.parallel import ProcessError, allgather_text, is_distributed, is_primary
-from jaxarc.runs import RunFolder, create_run_folder, open_run_folder
-from jaxarc.runs.folder import remove_unused
+from jaxarc.runs import RunFolder, TrainingDivergedError, create_run_folder, open_run_folder
+from jaxarc.runs.folder import make_new_folder, remove_unused
 from jaxarc.runs.metrics import RunReport
 from jaxarc.runs.state import require_same_choices
 from jaxarc.runs.writers import LogWriters, check_extras, open_log_writers
@@ -75,10 +79,7 @@ def train(
     multirun: Annotated[
         bool, typer.Option("--multirun", "-m", help="Run each combination of the values, one after the other.")
     ] = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(help="Start from this file instead of configs/: a run's config.json, or what --show printed."),
-    ] = None,
+    config: ConfigOption = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -105,9 +106,7 @@ def train(
         raise typer.BadParameter("shows one config; leave --multirun out", param_hint="--show")
     console = Console(quiet=quiet)
     if multirun:
-        from jaxarc.cli.sweep import expand, run_sweep
-
-        if not run_sweep({tuple(chosen): read_experiment(chosen, config) for chosen in expand(given)}, learn, console):
+        if not _run_sweep({tuple(chosen): read_experiment(chosen, config) for chosen in expand(given)}, console):
             raise typer.Exit(1)
         return
     folder = None if resume is None else open_run_folder(resume)
@@ -245,3 +244,88 @@ def _shared(make: Callable[[], RunFolder]) -> RunFolder:
             "logging.run_root to a folder on a disk that all machines share"
         )
     return folder
+
+
+def expand(overrides: Sequence[str]) -> list[list[str]]:
+    """Return each combination of the values that overrides list, as overrides with one value each.
+
+    ``a=1,2 b=3`` gives ``a=1 b=3`` and ``a=2 b=3``.
+
+    Raises:
+        ConfigValidationError: no override lists values, one cannot be read, or one is a range without end.
+    """
+    parsed = [parse_override(override) for override in overrides]
+    if not any(override.is_sweep_override() for override in parsed):
+        raise ConfigValidationError("jaxarc train: --multirun needs a field with several values: training.seed=0,1,2")
+    return [list(combination) for combination in itertools.product(*map(_values_of, parsed))]
+
+
+def _values_of(override: Override) -> list[str]:
+    """Return an override with each of its values: ``a=1,2`` gives ``a=1`` and ``a=2``."""
+    with one_kind_of_error():
+        key = override.get_key_element()
+        if not override.is_sweep_override():
+            return [f"{key}={override.get_value_element_as_str()}"]
+        if not override.is_discrete_sweep():
+            raise ConfigValidationError(
+                f"jaxarc train: {override.input_line!r} has no end of values; list them, or use range(0,10)"
+            )
+        return [f"{key}={value}" for value in override.sweep_string_iterator()]
+
+
+def _run_sweep(experiments: Mapping[tuple[str, ...], AnyExperiment], console: Console) -> bool:
+    """Run experiments, known by their overrides, in run folders below one new folder.
+
+    A run that diverges is noted, and the next one starts; Ctrl-C ends the sweep with the run that it ended.
+
+    Returns:
+        Whether no run diverged.
+    """
+    folder = _sweep_folder(list(experiments.values()))
+    of_surrogates = all(isinstance(experiment, SurrogateExperiment) for experiment in experiments.values())
+    score, samples = ("held out", "examples") if of_surrogates else ("unseen solved", "environment\nsteps")
+    table = number_table("run", "overrides", score, samples, "learning\nseconds", "ended", num_words=2)
+    table.columns[-1].justify = "left"
+    table.columns[1].overflow = "fold"
+    all_done = True
+    for number, (chosen, experiment) in enumerate(experiments.items(), start=1):
+        # Of a=1 b=3 and a=2 b=3 the runs differ in the override of a.
+        differing = [escape(one) for one in chosen if not all(one in other for other in experiments)]
+        console.rule(f"{number} of {len(experiments)}: {' '.join(differing)}")
+        name = f"{experiment.logging.run_name}-{number:0{len(str(len(experiments)))}}"
+        logging = experiment.logging.replace(run_root=str(folder), run_name=name)
+        try:
+            outcome = learn(experiment.replace(logging=logging), console)
+        except TrainingDivergedError as error:
+            console.print(f"[bold red]Diverged:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+            table.add_row(str(number), "\n".join(differing), "-", "-", "-", "diverged")
+            all_done = False
+            continue
+        last = outcome.reports[-1]
+        numbers = _score(outcome), f"{last.samples:,}", f"{last.seconds:.1f}"
+        table.add_row(str(number), "\n".join(differing), *numbers, "stopped" if outcome.interrupted else "done")
+        if outcome.interrupted:
+            break
+    console.rule("all runs")
+    console.print(table)
+    console.print(f"Sweep folder: {escape(str(folder))}", highlight=False, soft_wrap=True)
+    return all_done
+
+
+def _sweep_folder(experiments: Sequence[AnyExperiment]) -> Path:
+    if any(isinstance(experiment, Experiment) and experiment.parallel.multihost for experiment in experiments):
+        raise ConfigValidationError(
+            "jaxarc train: --multirun does not go with parallel.multihost=true, as processes meet only once; start "
+            "each run by a command of its own"
+        )
+    roots = {experiment.logging.run_root for experiment in experiments}
+    if len(roots) > 1:
+        raise ConfigValidationError(f"jaxarc train: a sweep has one logging.run_root, got {', '.join(sorted(roots))}")
+    name = f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{experiments[0].logging.run_name}-sweep"
+    return make_new_folder(Path(*roots), name)
+
+
+def _score(outcome: Any) -> str:
+    if isinstance(outcome, SurrogateResult):
+        return "\n".join(measured_parts(outcome.reports[-1]))
+    return mean_share(report.evaluation_solve_rate for report in last_reports(outcome.reports))

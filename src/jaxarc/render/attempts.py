@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
-from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -95,7 +94,7 @@ def draw_overview(tasks: Sequence[AttemptedTask], path: Path, title: str = "") -
     rows = [pixels.hstack(tiles[at : at + columns], 10) for at in range(0, len(tiles), columns)]
     heading = [pixels.draw_text(title, 16)] if title else []
     sheet = pixels.vstack([*heading, *rows], 8, centered=False)
-    write_whole(path, _png(pixels.padded(sheet, 12).quantize(64, dither=Image.Dither.NONE)))
+    write_whole(path, pixels.to_png(pixels.padded(sheet, 12).quantize(64, dither=Image.Dither.NONE), optimize=True))
 
 
 def _card(task: AttemptedTask) -> str:
@@ -134,7 +133,7 @@ def _figure(grid: Grid, caption: str, frame: str = "", side: int = 1) -> str:
         return f'<figure><span class="unknown">?</span><figcaption>{caption}</figcaption></figure>'
     image = _image(grid, side)
     size = "{}x{}".format(*grid.shape)
-    source = f"data:image/png;base64,{base64.b64encode(_png(image)).decode()}"
+    source = f"data:image/png;base64,{base64.b64encode(pixels.to_png(image, optimize=True)).decode()}"
     picture = (
         f'<img class="{frame}" src="{source}" width="{image.width}" height="{image.height}" alt="{caption}, {size}">'
     )
@@ -178,9 +177,3 @@ def _image(grid: Grid, side: int) -> Image.Image:
     image = Image.fromarray(cells, "P")
     image.putpalette(bytes(chain.from_iterable(map(rgb, (*ARC_COLORS, "#555555")))))
     return image
-
-
-def _png(image: Image.Image) -> bytes:
-    file = BytesIO()
-    image.save(file, "PNG", optimize=True)
-    return file.getvalue()

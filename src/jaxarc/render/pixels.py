@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from io import BytesIO
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -119,6 +120,13 @@ def padded(drawing: Image.Image, margin: int) -> Image.Image:
 def captioned(drawing: Image.Image, caption: str, size: int = 11) -> Image.Image:
     """Put a line of text under the middle of an image."""
     return vstack([drawing, draw_text(caption, size)], gap=1)
+
+
+def to_png(image: Image.Image, optimize: bool = False) -> bytes:
+    """Return a PNG file, with more work a smaller one."""
+    file = BytesIO()
+    image.save(file, "PNG", optimize=optimize)
+    return file.getvalue()
 
 
 @cache

@@ -84,7 +84,7 @@ def render_state(state: "ArcEnvState") -> Group:
     Raises:
         ValueError: the state is a batch of states.
     """
-    from jaxarc.render.pictures import frame_of_state  # JAX, which a task in a file does without
+    from jaxarc.render.drawings import frame_of_state  # JAX, which a task in a file does without
 
     return render_frame(frame_of_state(state))
 

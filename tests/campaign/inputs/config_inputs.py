@@ -7,7 +7,7 @@ from typing import Final
 from campaign.inputs.input_target import Maker, Target, json_bytes, parsed_json, require
 from jaxarc.agents.experiment import Experiment
 from jaxarc.cli.settings import SURROGATE_TOPICS, TOPICS, experiment_of, read_experiment, topics_of
-from jaxarc.cli.sweep import expand
+from jaxarc.cli.train_command import expand
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.runs.state import require_same_choices
 from jaxarc.surrogate.experiment import SurrogateExperiment

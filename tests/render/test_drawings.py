@@ -14,8 +14,8 @@ import jaxarc
 from jaxarc import constants as c
 from jaxarc.datasets import load_tasks
 from jaxarc.render import ARC_COLORS, PALETTES, SAFE_COLORS, Frame, animate, pixels, render_state, svg
+from jaxarc.render.drawings import join_frames, state_image, state_svg, task_image, task_svg
 from jaxarc.render.palette import PADDING_COLOR, color_of, rgb
-from jaxarc.render.pictures import join_frames, state_image, state_svg, task_image, task_svg
 from jaxarc.tasks import create_mock_task
 
 GRID = np.array([[0, 1, -1], [2, 3, -1]], np.int8)

@@ -1,6 +1,6 @@
 """Tasks, states and episodes as pictures: in SVG, in pixels, as GIFs and as contact sheets, all by one layout."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from io import BytesIO
 from typing import Any, Final
@@ -15,7 +15,7 @@ from jaxarc.render import pixels, svg
 from jaxarc.render.actions import acts_on_cells, describe_operation, selection_of
 from jaxarc.render.layout import CELL, Frame, Renderer, active_area, draw_frame, draw_pairs, task_pairs
 from jaxarc.render.palette import ARC_COLORS, Palette
-from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
+from jaxarc.render.replay_page import ReplayEpisode, ReplayPage, ReplayTask
 from jaxarc.tasks.raw_task import RawTask
 from jaxarc.types import JaxArcTask
 
@@ -165,6 +165,29 @@ def draw_episodes(
     """Draw all steps of some episodes, one below the other, with :mod:`jaxarc.render.svg` or ``pixels``."""
     rows = [row for task, episode in played for row in _drawn(renderer, task, episode, palette)]
     return renderer.padded(renderer.vstack(rows, 16, centered=False), _BORDER)
+
+
+def episodes_file(
+    kind: str,
+    played: Iterable[tuple[ReplayTask, ReplayEpisode]],
+    title: str,
+    about: Mapping[str, str] | None = None,
+    palette: Palette = ARC_COLORS,
+) -> bytes:
+    """Return a page (``.html``), an animation (``.gif``), or a picture of all steps (``.svg``, ``.png``) of episodes.
+
+    A page takes one episode after the other, and lets its reader choose the palette.
+    """
+    if kind == ".html":
+        page = ReplayPage(title, about)
+        for task, episode in played:
+            page.add(task, episode)
+        return page.to_html().encode()
+    if kind == ".gif":
+        return episodes_gif(list(played), palette=palette)
+    if kind == ".svg":
+        return draw_episodes(svg, list(played), palette).to_svg(title).encode()
+    return pixels.to_png(draw_episodes(pixels, list(played), palette))
 
 
 def episode_frames(task: ReplayTask, episode: ReplayEpisode) -> list[Frame]:
