@@ -113,9 +113,9 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # Folder -> the most lines that it may have, Python and C++; "" is for the files beside the folders. Raising a number
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
-    "": 2030,
+    "": 2031,
     "adapters": 2010,
-    "agents": 3280,
+    "agents": 3288,
     "benchmarks": 1260,
     "cli": 5290,
     "config": 1111,
@@ -132,7 +132,7 @@ MAX_LINES = {
     "render": 1850,
     "runs": 1460,
     "search": 4710,
-    "surrogate": 3620,
+    "surrogate": 3643,
     "tasks": 2700,
     "testing": 610,
     "traces": 1930,
