@@ -117,7 +117,7 @@ MAX_LINES = {
     "adapters": 2010,
     "agents": 3288,
     "benchmarks": 1260,
-    "cli": 5290,
+    "cli": 5360,
     "config": 1111,
     "datasets": 3040,
     "envs": 5195,

@@ -3,8 +3,9 @@
 import datetime
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from rich.console import Console
@@ -49,7 +50,15 @@ class EvaluationFiles:
                 f"{others[0]}; name another --output"
             )
 
-    def write(self, result: Evaluation, about: dict[str, Any], title: str, *, has_submission: bool) -> dict[str, Any]:
+    def write(
+        self,
+        result: Evaluation,
+        about: dict[str, Any],
+        title: str,
+        *,
+        has_submission: bool,
+        programs: Mapping[str, list[dict[str, Any]]] = MappingProxyType({}),
+    ) -> dict[str, Any]:
         """Write all files, and return the summary.
 
         Args:
@@ -57,6 +66,7 @@ class EvaluationFiles:
             about: what the result depends on, the beginning of the summary.
             title: of the pictures; the score is added.
             has_submission: False writes no submission file, as for grids of an agent that saw the answers.
+            programs: of the search, for each task and test input.
         """
         score = {"score": result.score.as_dict() if result.score else None}
         folder, tasks = self._folder, self._tasks
@@ -73,11 +83,19 @@ class EvaluationFiles:
             inner = folder / ARC_PRIZE_FOLDER
             write_benchmark_files(inner, result.submission, self._arc_prize_name, tasks.name, times)
         write_task_rows(folder / "tasks.jsonl", result.rows)
+        if programs:
+            rows = [
+                json.dumps({"task_id": task_id, "pair_index": index, **facts}) + "\n"
+                for task_id, found in programs.items()
+                for index, facts in enumerate(found)
+            ]
+            write_whole(folder / "programs.jsonl", "".join(rows).encode())
         attempted = []
         for row in best_first(result.rows):
             task = tasks.raw_task(row.task_id)
             attempts = result.submission[row.task_id]
-            attempted.append(AttemptedTask(row.task_id, task.train, task.test, attempts, row.error or ""))
+            note = row.error or _programs_in_words(programs.get(row.task_id, []))
+            attempted.append(AttemptedTask(row.task_id, task.train, task.test, attempts, note))
         heading = f"{title}: {_in_words(result.score)}"
         draw_overview(attempted, folder / "solve_map.png", heading)
         write_attempts_page(attempted, folder / "attempts.html", heading)
@@ -102,6 +120,15 @@ def print_evaluation(console: Console, result: Evaluation) -> None:
             console.print(visible(f"  {row.task_id}: {row.error}"), markup=False, highlight=False, soft_wrap=True)
         if len(failed) > _SHOWN_TASKS:
             console.print("  ... all of them: tasks.jsonl", highlight=False)
+
+
+def _programs_in_words(found: list[dict[str, Any]]) -> str:
+    """Write the program of each attempt in a line; the text of a program says what it does."""
+    return "\n".join(
+        f"test input {index}, attempt {number}: {answer['program'] or 'no program'}"
+        for index, facts in enumerate(found)
+        for number, answer in enumerate(facts["answers"], start=1)
+    )
 
 
 def _in_words(score: Score | None) -> str:
