@@ -114,7 +114,7 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
     "": 2031,
-    "adapters": 2010,
+    "adapters": 2031,
     "agents": 3288,
     "benchmarks": 1260,
     "cli": 5360,
