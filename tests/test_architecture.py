@@ -114,10 +114,10 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
     "": 2030,
-    "adapters": 2010,
-    "agents": 3280,
+    "adapters": 2040,
+    "agents": 3290,
     "benchmarks": 1260,
-    "cli": 5190,
+    "cli": 5310,
     "config": 1120,
     "datasets": 3040,
     "envs": 5200,
@@ -132,7 +132,7 @@ MAX_LINES = {
     "render": 1880,
     "runs": 1460,
     "search": 4150,
-    "surrogate": 3620,
+    "surrogate": 3650,
     "tasks": 2700,
     "testing": 610,
     "traces": 1930,

@@ -32,6 +32,7 @@ if _TYPE_CHECKING:
     from jaxarc.envs.environment import Environment
     from jaxarc.evaluation import evaluate
     from jaxarc.registration import make
+    from jaxarc.surrogate.held_out import load_surrogate
 
 __version__ = "0.2.0"
 
@@ -41,6 +42,7 @@ _HOMES = {
     "Environment": "jaxarc.envs.environment",
     "evaluate": "jaxarc.evaluation",
     "load_agent": "jaxarc.agents.saved_agent",
+    "load_surrogate": "jaxarc.surrogate.held_out",
     **dict.fromkeys(["dataset_names", "load_tasks"], "jaxarc.datasets"),
     **dict.fromkeys(["record_episode", "show"], "jaxarc.display"),
     **dict.fromkeys(
@@ -78,6 +80,7 @@ __all__ = [
     "evaluate",
     "evaluation",
     "load_agent",
+    "load_surrogate",
     "load_tasks",
     "make",
     "record_episode",

@@ -24,6 +24,7 @@ from adapter_world import (
 from compiling import EXECUTORS
 from gymnasium.utils.env_checker import check_env
 
+import jaxarc
 from jaxarc.adapters import GymnasiumEnv, register_gymnasium
 from jaxarc.config.build import UnknownFieldError
 from jaxarc.envs import Environment, PointAction
@@ -188,14 +189,37 @@ def test_what_cannot_work_is_refused(world):
         GymnasiumEnv(env, params).step(PAINT)
 
 
-def test_it_draws_the_working_grid(world):
+@pytest.mark.parametrize("mode", ["train", "test"])
+def test_frames_show_the_grid_and_where_it_is_not_hidden_the_target_in_one_size(world, mode):
     env, params = world
-    painter = GymnasiumEnv(EpisodeStatistics(env), params, render_mode="rgb_array")
-    painter.reset(seed=0, options={"task_index": 2})
+    params = params.replace(mode=mode)
+    painter = GymnasiumEnv(EpisodeStatistics(env), params, render_mode="rgb_array", cell_size=20)
+    observation, _ = painter.reset(seed=0, options={"task_index": 2})
     frame = painter.render()
-    drawn = pixels.draw_grid([[3, 3, 3, -1], [3, 3, 3, -1], [-1] * 4], cell_size=16)
-    np.testing.assert_array_equal(frame, drawn)
+    drawn = np.asarray(pixels.draw_grid(observation, cell_size=20))
+    height, width, _ = drawn.shape
+    np.testing.assert_array_equal(frame[:height, :width], drawn)
     assert (frame.dtype, frame.flags.writeable) == (np.uint8, True)
+    assert (frame.shape[1] > 3 * width) == (mode == "train")
+    for action in (PAINT, PAINT):
+        painter.step(action)
+        assert painter.render().shape == frame.shape
+    with pytest.raises(ValueError, match="cell_size"):
+        GymnasiumEnv(env, params, render_mode="rgb_array", cell_size=0)
+
+
+def test_frames_of_a_test_are_the_same_whatever_its_answer_is():
+    task = lambda answer: [{"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": answer}]}]
+    frames = []
+    for answer in ([[1]], [[2, 3]]):
+        env = GymnasiumEnv(*jaxarc.make(task(answer), max_grid_height=2, max_grid_width=2, mode="test"), "rgb_array")
+        env.reset(seed=0)
+        frames.append(env.render())
+    np.testing.assert_array_equal(*frames)
+
+
+def test_lines_of_digits_show_the_working_grid(world):
+    env, params = world
     writer = GymnasiumEnv(env, params, render_mode="ansi")
     writer.reset(seed=0, options={"task_index": 2})
     assert [line.split() for line in writer.render().splitlines()] == [["3"] * 3] * 2

@@ -137,6 +137,30 @@ def test_ctrl_c_keeps_the_tasks_that_a_solver_has_done(dataset, solver, tmp_path
     assert read(tmp_path / "out" / "summary.json")["tasks_done"] == 2
 
 
+def test_a_solver_is_a_function_of_a_file_anywhere(dataset, tmp_path):
+    elsewhere = tmp_path / "else where"
+    elsewhere.mkdir()
+    (elsewhere / "colors_of.py").write_text("FIRST = 1")
+    (elsewhere / "my solver.py").write_text(
+        "from colors_of import FIRST\ndef solve(train, grid):\n    return grid[:FIRST]"
+    )
+    code, out, err = run(dataset, "--agent", f"{elsewhere}/my solver.py:solve", "--json", "-o", tmp_path / "out")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["tasks_done"] == 3
+    code, _, err = run(dataset, "--agent", f"{elsewhere}/none.py:solve")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "none.py" in err
+
+
+def test_a_solver_that_fails_at_every_task_ends_with_1(dataset, tmp_path):
+    (tmp_path / "bad.py").write_text("def solve(train, grid):\n    return grid[len(train):][99]")
+    code, out, err = run(dataset, "--agent", f"{tmp_path}/bad.py:solve", "-o", tmp_path / "out")
+    assert code == 1
+    assert "IndexError" in out
+    assert "every task" in err
+    assert (tmp_path / "out" / "submission.json").exists()
+
+
 @pytest.fixture
 def hidden(tmp_path):
     """A challenges file without solutions."""

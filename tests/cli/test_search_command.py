@@ -7,6 +7,7 @@ import pytest
 from run_command import run_command
 
 from jaxarc.search.search_library import search_library
+from jaxarc.search.words import FUNCTIONS
 
 RULES = {"flip": lambda grid: grid[::-1], "turn": np.rot90}
 
@@ -40,6 +41,12 @@ def test_the_search_is_an_agent_and_hidden_answers_change_nothing_that_it_hands_
     code, out, _ = run("evaluate", changed, *limits, "-o", tmp_path / "b")
     assert (code, json.loads(out)["score"]["solved_outputs"]) == (0, 0)
     assert json.loads(out)["ledger"]["solved_by_function"] == {}
+    lines = [json.loads(line) for line in (tmp_path / "a" / "programs.jsonl").read_text().splitlines()]
+    assert [(line["task_id"], line["pair_index"]) for line in lines] == [("flip", 0), ("turn", 0)]
+    programs = [line["answers"][0]["program"] for line in lines]
+    assert [text in one for text, one in zip(("flip_rows", "turn_90"), programs, strict=True)] == [True, True]
+    page = (tmp_path / "a" / "attempts.html").read_text()
+    assert all(f"attempt 1: {one}" in page for one in programs)
     submissions = [(tmp_path / folder / "submission.json").read_bytes() for folder in ("a", "b")]
     assert submissions[0] == submissions[1]
 
@@ -91,3 +98,18 @@ def test_without_the_library_a_line_says_what_to_do(words, tmp_path, monkeypatch
     assert code == 1
     assert err.count("\n") == 1
     assert all(name in err for name in ("no-compiler", "CXX=g++", "wheel"))
+
+
+def test_a_folder_of_several_tasks_is_refused_with_what_searches_all_of_them(tmp_path):
+    tasks = write_tasks(tmp_path / "tasks")
+    code, _, err = run("search", tasks)
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"jaxarc evaluate {tasks} --agent search" in err
+    assert run("search", tasks / "turn.json", "--max-cost", 2)[0] == 0
+
+
+def test_all_functions_of_programs_are_listed():
+    code, out, _ = run("search", "--functions")
+    assert code == 0
+    rows = [row.rsplit(" | ", 2)[:2] for row in out.splitlines()[2:]]
+    assert {text.split("`")[1]: cost for text, cost in rows} == {name: str(one.cost) for name, one in FUNCTIONS.items()}

@@ -5,9 +5,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxarc
+from jaxarc.config import GraphsConfig, SurrogateConfig
+from jaxarc.config.agent_training import LoggingConfig
+from jaxarc.runs import CheckpointError, create_run_folder
+from jaxarc.runs.folder import NotARunError
 from jaxarc.surrogate import (
     EdgeScorer,
     StructuralModelConfig,
+    SurrogateExperiment,
     SurrogateNetworkConfig,
     SurrogateTrainingConfig,
     create_jax_surrogate_train_step,
@@ -16,6 +22,8 @@ from jaxarc.surrogate import (
     edge_probabilities,
     init_optimizer,
     make_surrogate_optimizer,
+    make_task,
+    train_surrogate,
 )
 
 pytestmark = pytest.mark.usefixtures("standard_promotion")
@@ -82,3 +90,25 @@ def test_a_surrogate_learns_edges_that_it_has_not_seen():
         losses.append(metrics["total_loss"])
     assert losses[0] > 0.6
     assert np.mean(losses[-20:]) < 0.35
+
+
+def test_the_model_of_a_run_is_loaded_from_its_folder(tmp_path):
+    experiment = SurrogateExperiment(
+        surrogate=SurrogateConfig(problem="graphs", steps_per_report=1),
+        surrogate_network=SurrogateNetworkConfig(latent_size=4, num_layers=1, num_heads=1),
+        surrogate_training=SurrogateTrainingConfig(num_steps=2, warmup_steps=1),
+        structural_models=StructuralModelConfig(num_variables=3, max_parents=2, num_samples=20),
+        graphs=GraphsConfig(models_per_batch=4, eval_models=4),
+        logging=LoggingConfig(run_root=str(tmp_path)),
+    )
+    folder = create_run_folder(experiment)
+    learned = train_surrogate(experiment, make_task(experiment), folder).state.model
+    values = np.random.default_rng(0).normal(size=(20, 3))
+    loaded = jaxarc.load_surrogate(str(folder.path), checkpoint="last")
+    np.testing.assert_array_equal(edge_probabilities(loaded, values), edge_probabilities(learned, values))
+    with pytest.raises(CheckpointError, match="load_surrogate"):
+        jaxarc.load_agent(folder.path)
+    with pytest.raises(CheckpointError, match="load_agent"):
+        jaxarc.load_surrogate("ladder_l2_small")
+    with pytest.raises(NotARunError, match="none"):
+        jaxarc.load_surrogate(tmp_path / "none")

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
-from jaxtyping import Array, Bool, Int8, UInt8
+from jaxtyping import Array, Bool, UInt8
 
 from jaxarc.adapters.conversion import action_of_fields, action_of_vector, field_sizes
 from jaxarc.config.build import spell
@@ -159,7 +159,7 @@ def action_mask(env: Environment[Any], state: Any, params: EnvParams) -> Bool[Ar
     return flat_action_mask(state, params.config)
 
 
-_CELL: Final = 16  # pixels of a cell's side
+_SIDE: Final = 200  # pixels of the longest side of a grid
 
 
 def inner_state(state: Any) -> ArcEnvState:
@@ -173,13 +173,33 @@ def inner_state(state: Any) -> ArcEnvState:
     return state
 
 
-def working_grids(state: Any) -> Int8[np.ndarray, "*B H W"]:
-    """Return the working grid of a state of our environment or of our wrappers around it."""
-    return np.asarray(inner_state(state).working_grid)
+def draw_frame(
+    state: Any, params: EnvParams, render_mode: str, cell_size: int | None = None
+) -> UInt8[np.ndarray, "rows columns 3"] | str:
+    """Draw a state as :meth:`RecordedEpisode.save` does (``"rgb_array"``), or its grid as lines of digits (``"ansi"``).
 
+    Grids are as large as the canvas, so that all frames of an environment have one size. Target and difference are left
+    out where the mode hides the answer.
 
-def draw_frame(grid: Int8[Array, "H W"] | np.ndarray, render_mode: str) -> UInt8[np.ndarray, "rows columns 3"] | str:
-    """Draw the whole canvas in pixels (``"rgb_array"``), or the grid as lines of digits (``"ansi"``)."""
+    Args:
+        state: of one environment.
+        params: its tasks and rules.
+        render_mode: one of the two.
+        cell_size: pixels of a cell's side; by default a grid has about 200.
+    """
+    state = inner_state(state)
+    grid = np.asarray(state.working_grid)
     if render_mode == "ansi":
         return render_grid(grid).plain
-    return np.array(pixels.draw_grid(grid, cell_size=_CELL))
+    size = cell_size or max(_SIDE // max(grid.shape), 1)
+    captioned = lambda drawing, caption: pixels.captioned(drawing, caption, 13)
+    selection = np.asarray(state.selected)
+    panels = [captioned(pixels.draw_grid(grid, selection if selection.any() else None, size), "working grid")]
+    words = f"step {int(state.step_count)}"
+    if params.config.episode.mode == "train":
+        target = np.asarray(state.target_grid)
+        panels.append(captioned(pixels.draw_grid(target, None, size), "target"))
+        panels.append(captioned(pixels.draw_difference(grid, target, size), "difference"))
+        words = f"{words}, similarity {100 * float(state.similarity_score):.0f} %"
+    text = pixels.draw_text(f"{words}, ended" if bool(state.done) else words, 14)
+    return np.array(pixels.vstack([pixels.hstack(panels, 14), text], 6, centered=False))

@@ -82,11 +82,13 @@ def without_action_checks(params: EnvParams) -> EnvParams:
     return dataclasses.replace(params, config=params.config.with_fields(invalid_action_policy="noop"))
 
 
-def require_render_mode(render_mode: str | None) -> None:
-    """Raise when a render mode is unknown.
+def require_render_mode(render_mode: str | None, cell_size: int | None) -> None:
+    """Raise when a render mode is unknown, or cells have no size.
 
     Raises:
-        ValueError: naming the known ones.
+        ValueError: naming what can be.
     """
+    if cell_size is not None and cell_size < 1:
+        raise ValueError(f"cell_size must be at least 1 pixel, got {cell_size}; leave it out for about 200 a grid")
     if render_mode is not None and render_mode not in RENDER_MODES:
         raise ValueError(f"render_mode must be None or one of {RENDER_MODES}, got {render_mode!r}; choose one of these")

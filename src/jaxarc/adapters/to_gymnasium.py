@@ -23,7 +23,6 @@ from jaxarc.adapters.gymnasium_conversion import (
     to_gymnasium_observation,
     to_gymnasium_space,
     to_our_action,
-    working_grids,
 )
 from jaxarc.adapters.gymnasium_making import (
     RENDER_MODES,
@@ -60,6 +59,7 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
         env: without auto-reset.
         params: tasks and rules.
         render_mode: what ``render`` returns; None for nothing.
+        cell_size: pixels of a cell's side in a frame; by default a grid has about 200.
 
     Raises:
         ValueError: the environment resets itself, or the render mode is unknown.
@@ -68,11 +68,14 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
 
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 10}  # noqa: RUF012  # as in the base
 
-    def __init__(self, env: Environment[Any], params: EnvParams, render_mode: str | None = None):
+    def __init__(
+        self, env: Environment[Any], params: EnvParams, render_mode: str | None = None, cell_size: int | None = None
+    ):
         require_own_jax()
         require_made(env, params)
         require_no_auto_reset(env)
-        require_render_mode(render_mode)
+        require_render_mode(render_mode, cell_size)
+        self._cell_size = cell_size
         self._env = env
         self._params = without_action_checks(params)
         self.render_mode = render_mode
@@ -124,7 +127,7 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
         return np.array(action_mask(self._env, self._episodes.state, self._params))
 
     def render(self) -> Any:
-        """Draw the working grid as ``render_mode`` says: uint8[rows, columns, 3], or text.
+        """Draw the state as ``render_mode`` says: uint8[rows, columns, 3], or text; see :func:`draw_frame`.
 
         Raises:
             ResetNeeded: no episode has been started.
@@ -132,7 +135,7 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
         if self.render_mode is None:
             return None
         self._require_episode()
-        return draw_frame(working_grids(self._episodes.state), self.render_mode)
+        return draw_frame(self._episodes.state, self._params, self.render_mode, self._cell_size)
 
     def _require_episode(self) -> None:
         if not self._episodes.is_playing:
@@ -224,9 +227,9 @@ def _register(name: str, choice: dict[str, Any]) -> None:
     )
 
 
-def make_single(render_mode: str | None = None, **choice: Any) -> GymnasiumEnv:
+def make_single(render_mode: str | None = None, cell_size: int | None = None, **choice: Any) -> GymnasiumEnv:
     """Make what ``gymnasium.make`` returns."""
-    return GymnasiumEnv(*make_from_arguments(choice), render_mode=render_mode)
+    return GymnasiumEnv(*make_from_arguments(choice), render_mode, cell_size)
 
 
 vars(make_single)["metadata"] = GymnasiumEnv.metadata  # Gymnasium asks an entry point which render modes there are

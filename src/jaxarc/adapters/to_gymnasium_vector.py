@@ -19,6 +19,7 @@ except ImportError as error:
 from jaxarc.adapters.gymnasium_conversion import (
     action_mask,
     draw_frame,
+    inner_state,
     key_words,
     read_options,
     require_action,
@@ -26,7 +27,6 @@ from jaxarc.adapters.gymnasium_conversion import (
     to_gymnasium_observation,
     to_gymnasium_space,
     to_our_action,
-    working_grids,
 )
 from jaxarc.adapters.gymnasium_making import (
     RENDER_MODES,
@@ -43,7 +43,7 @@ from jaxarc.envs.environment import Environment
 from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.params import EnvParams
 
-_VECTOR_ONLY: Final = ("num_envs", "autoreset_mode", "render_mode")
+_VECTOR_ONLY: Final = ("num_envs", "autoreset_mode", "render_mode", "cell_size")
 _OPTIONS: Final = ("task_index", "pair_index")
 
 
@@ -67,6 +67,7 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
         num_envs: B, 1 or more.
         autoreset_mode: one of the two, or its value, such as ``"NextStep"``.
         render_mode: ``"rgb_array"``, ``"ansi"`` or None.
+        cell_size: pixels of a cell's side in a frame; by default a grid has about 200.
 
     Raises:
         ValueError: the environment resets itself, ``num_envs`` is below 1, or there is no such mode.
@@ -82,13 +83,15 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
         num_envs: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
+        cell_size: int | None = None,
     ):
         require_own_jax()
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, got {num_envs}; ask for one environment or more")
         require_made(env, params)
         require_no_auto_reset(env)
-        require_render_mode(render_mode)
+        require_render_mode(render_mode, cell_size)
+        self._cell_size = cell_size
         self._env = env
         self._params = without_action_checks(params)
         self.autoreset_mode = AutoresetMode(autoreset_mode)  # where TorchRL looks for it
@@ -162,7 +165,9 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
         if self.render_mode is None:
             return None
         self._require_started()
-        return tuple(draw_frame(grid, self.render_mode) for grid in working_grids(self._states))
+        states = jax.device_get(inner_state(self._states))
+        each = [jax.tree.map(lambda leaf, i=i: leaf[i], states) for i in range(self.num_envs)]
+        return tuple(draw_frame(state, self._params, self.render_mode, self._cell_size) for state in each)
 
     def _start(self, seed: int | Sequence[int | None] | None, chosen: dict[str, Any]) -> Any:
         seeds = self._read_seeds(seed)

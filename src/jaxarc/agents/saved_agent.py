@@ -1,5 +1,6 @@
 """Trained policies as agents, and how they are loaded from a run folder, without the rest of the training state."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +41,18 @@ def saved_experiment(folder: RunFolder, which: WhichCheckpoint) -> Experiment:
         DamagedCheckpointWarning: the checkpoint is damaged, and another one is used.
 
     Raises:
-        CheckpointError: the folder has no checkpoint that can be used.
+        CheckpointError: the folder has no checkpoint that can be used, or the run trained a surrogate.
         ConfigValidationError: the checkpoint's config is not one of this version.
     """
-    return build(Experiment, chosen_checkpoint(folder, which).config)
+    config = chosen_checkpoint(folder, which).config
+    if is_surrogate(config):
+        raise CheckpointError(f"the run {folder.path} trained a surrogate; load it with jaxarc.load_surrogate")
+    return build(Experiment, config)
+
+
+def is_surrogate(config: Mapping[str, Any]) -> bool:
+    """Whether the config of a checkpoint is that of a surrogate's run, and not of an agent's."""
+    return "surrogate" in config
 
 
 def load_policy(

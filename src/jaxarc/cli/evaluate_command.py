@@ -24,7 +24,7 @@ from jaxarc.cli.players import (
     load_player,
     load_solver,
 )
-from jaxarc.cli.search_command import search_tasks
+from jaxarc.cli.search_command import Programs, search_tasks
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.config import ConfigValidationError, SearchConfig
 from jaxarc.config.agent_training import Precision
@@ -59,6 +59,7 @@ class _Scored(NamedTuple):
     result: Evaluation
     about: dict[str, Any]
     notes: tuple[str, ...] = ()
+    programs: Programs | None = None  # of the search
 
 
 def evaluate(
@@ -78,7 +79,7 @@ def evaluate(
         str | None,
         typer.Option(
             help=f"{', '.join((SEARCH, *PLAIN_AGENTS))}, a folder of jaxarc train, a file of recorded actions, or "
-            "module:function of a solver solve(train, test_input) that returns grids.",
+            "module:function or file.py:function of a solver solve(train, test_input) that returns grids.",
             metavar="AGENT",
         ),
     ] = None,
@@ -201,7 +202,8 @@ def evaluate(
     elif agent == SEARCH:
         limits = {"seconds": seconds, "max_cost": max_cost, "megabytes": megabytes}
         search = SearchConfig(answers=attempts, **{name: one for name, one in limits.items() if one is not None})
-        scored = _solved(*search_tasks(tasks, attempts, search, processes, minutes, quiet), tasks, attempts)
+        solved, says, programs = search_tasks(tasks, attempts, search, processes, minutes, quiet)
+        scored = _solved(solved, says, tasks, attempts)._replace(programs=programs)
     elif agent is not None and is_solving:
         scored = _solved(_call_solver(agent, tasks, attempts, quiet), {}, tasks, attempts)
     else:
@@ -225,7 +227,8 @@ def evaluate(
     if output is None:
         summary = {**about, **score_of(scored.result)}
     else:
-        summary = write_evaluation(output, tasks, scored.result, about, title, has_submission=has_submission)
+        programs = scored.programs or {}
+        summary = write_evaluation(output, tasks, scored.result, about, title, programs, has_submission=has_submission)
     if as_json:
         print_json({**summary, "folder": None if output is None else str(output)})
     else:
@@ -238,6 +241,9 @@ def evaluate(
     if len(scored.result.rows) < len(tasks):
         warn(f"stopped: {len(scored.result.rows):,} of {len(tasks):,} tasks are done, and only these are counted")
         raise typer.Exit(130)
+    if all(row.error is not None for row in scored.result.rows):
+        warn("the solver failed at every task")
+        raise typer.Exit(1)
 
 
 def _refuse(ctx: typer.Context, names: tuple[str, ...], why: str) -> None:

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from rich.console import Console
@@ -20,7 +21,14 @@ _SHOWN_TASKS: Final = 5  # of the best and of the worst each, and of those with 
 
 
 def write_evaluation(
-    folder: Path, tasks: TaskSet, result: Evaluation, about: dict[str, Any], title: str, *, has_submission: bool
+    folder: Path,
+    tasks: TaskSet,
+    result: Evaluation,
+    about: dict[str, Any],
+    title: str,
+    programs: Mapping[str, list[dict[str, Any]]] = MappingProxyType({}),
+    *,
+    has_submission: bool,
 ) -> dict[str, Any]:
     """Write the files of an evaluation, and return the summary.
 
@@ -30,6 +38,7 @@ def write_evaluation(
         result: what to write.
         about: what the result depends on, the beginning of the summary.
         title: of the pictures; the score is added.
+        programs: of the search, for each task and test input.
         has_submission: False writes no submission file, as for grids of an agent that saw the answers.
     """
     from jaxarc.render.attempts import AttemptedTask, draw_overview, write_attempts_page
@@ -39,11 +48,19 @@ def write_evaluation(
         file = write_submission(folder / "submission.json", result.submission, num_attempts)
         about = {**about, SUBMISSION_DIGEST: hashlib.sha256(file.read_bytes()).hexdigest()}
     write_task_rows(folder / "tasks.jsonl", result.rows)
+    if programs:
+        rows = [
+            json.dumps({"task_id": task_id, "pair_index": index, **facts}) + "\n"
+            for task_id, found in programs.items()
+            for index, facts in enumerate(found)
+        ]
+        write_whole(folder / "programs.jsonl", "".join(rows).encode())
     attempted = []
     for row in best_first(result.rows):
         task = tasks.raw_task(row.task_id)
         attempts = result.submission[row.task_id]
-        attempted.append(AttemptedTask(row.task_id, task.train, task.test, attempts, row.error or ""))
+        note = row.error or _programs_in_words(programs.get(row.task_id, []))
+        attempted.append(AttemptedTask(row.task_id, task.train, task.test, attempts, note))
     heading = f"{title}: {_in_words(result.score)}"
     draw_overview(attempted, folder / "solve_map.png", heading)
     write_attempts_page(attempted, folder / "attempts.html", heading)
@@ -73,6 +90,15 @@ def print_evaluation(console: Console, result: Evaluation) -> None:
             console.print(visible(f"  {row.task_id}: {row.error}"), markup=False, highlight=False, soft_wrap=True)
         if len(failed) > _SHOWN_TASKS:
             console.print("  ... all of them: tasks.jsonl", highlight=False)
+
+
+def _programs_in_words(found: list[dict[str, Any]]) -> str:
+    """Write the program of each attempt in a line; the text of a program says what it does."""
+    return "\n".join(
+        f"test input {index}, attempt {number}: {answer['program'] or 'no program'}"
+        for index, facts in enumerate(found)
+        for number, answer in enumerate(facts["answers"], start=1)
+    )
 
 
 def _in_words(score: Score | None) -> str:

@@ -1,11 +1,12 @@
 """From the name of an agent to the agent and the rules that it plays by."""
 
-import importlib
+import importlib.util
 import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from jaxarc.agents import EditAgent
@@ -25,6 +26,7 @@ from jaxarc.evaluation import (
 )
 from jaxarc.experts import GreedyPainter
 from jaxarc.experts.expert import Caught
+from jaxarc.files import user_path
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.runs import RunFolder, locate_run
 from jaxarc.runs.state import WhichCheckpoint
@@ -75,34 +77,47 @@ def load_player(name: str, tasks: TaskSet, request: PlayRequest) -> Player:
         return Player(RecordedAgent.create(recordings, tasks, rules), rules)
     raise AgentMismatchError(
         f"--agent {name!r} is none of {', '.join((SEARCH, *PLAIN_AGENTS))}, nor ladder_l2_small, nor a folder of "
-        "jaxarc train, nor a file of recorded actions, nor module:function; correct the name or the path"
+        "jaxarc train, nor a file of recorded actions, nor module:function or file.py:function; correct it"
     )
 
 
 def is_solver(name: str) -> bool:
-    """Whether a name is ``module:function``, and not the path of a file or folder."""
-    return re.fullmatch(r"[\w.]+:\w+", name) is not None and not Path(name).exists()
+    """Whether a name is ``module:function`` or ``file.py:function``, and not the path of a file or folder."""
+    return re.fullmatch(r"([\w.]+|.+\.py):\w+", name) is not None and not Path(name).exists()
 
 
 def load_solver(name: str) -> Solver:
-    """Return a function by ``module:function``; modules are looked for in the working directory too.
+    """Return a function by ``module:function`` or ``file.py:function``.
+
+    Modules are looked for in the working directory too, and those that a file imports in its own folder.
 
     Raises:
         AgentMismatchError: it cannot be loaded, or called.
     """
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.append(here)
-    module, _, attribute = name.partition(":")
+    module, _, attribute = name.rpartition(":")
+    file = user_path(module) if module.endswith(".py") else None
+    if (folder := str(Path.cwd() if file is None else file.resolve().parent)) not in sys.path:
+        sys.path.append(folder)
     # Importing a module runs code of others, which may raise anything.
     with Caught() as caught:
-        found = getattr(importlib.import_module(module), attribute)
+        found = getattr(importlib.import_module(module) if file is None else _module_of(file), attribute)
         if callable(found):
             return found
         raise TypeError(f"it is a {type(found).__name__}, and no function")
     raise AgentMismatchError(
-        f"the solver {name!r} cannot be loaded ({type(caught.error).__name__}: {caught.error}); give "
-        "module:function of a module that Python finds from here"
+        f"the solver {name!r} cannot be loaded ({type(caught.error).__name__}: {caught.error}); give file.py:function, "
+        "or module:function of a module that Python finds from here"
     ) from caught.error
+
+
+def _module_of(file: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module  # as an import does, so that its classes can be pickled
+    spec.loader.exec_module(module)
+    return module
 
 
 def _random_player(request: PlayRequest) -> Player:

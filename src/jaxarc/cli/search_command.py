@@ -5,7 +5,7 @@ import dataclasses
 import os
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import typer
@@ -25,7 +25,15 @@ from jaxarc.files import write_whole
 from jaxarc.render.layout import draw_pairs
 from jaxarc.render.terminal import render_grid
 from jaxarc.search import Found, ProgramError, Question, SearchResult, search_all, solve
+from jaxarc.search.words import function_rows
 from jaxarc.tasks.raw_task import RawTask
+
+
+def _print_functions(asked: bool) -> None:
+    if asked:
+        for row in function_rows():
+            typer.echo(row)
+        raise typer.Exit
 
 
 def search(
@@ -46,6 +54,10 @@ def search(
         Path | None,
         typer.Option("--output", "-o", help=f"Draw what the best program does: {', '.join(RENDERERS)}."),
     ] = None,
+    functions: Annotated[
+        bool,
+        typer.Option("--functions", callback=_print_functions, is_eager=True, help="List all functions of programs."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Search programs that explain the demonstrations of a task, and answer its test inputs.
@@ -56,11 +68,19 @@ def search(
         jaxarc search 007bbfb7
         jaxarc search 007bbfb7 --json
         jaxarc search 007bbfb7 -o found.svg
+        jaxarc search --functions
+        jaxarc evaluate FOLDER --agent search     (all tasks of a folder or data set)
     """
     kind = None if output is None else require_kind(output, *RENDERERS)
     config = SearchConfig(answers=answers, seconds=seconds, max_cost=max_cost, max_states=max_states)
     tasks, task_id = find_task(name, dataset)
     task = tasks.raw_task(task_id)
+    if dataset is None and len(tasks) > 1 and name.casefold() not in (task_id.casefold(), task.title.casefold()):
+        raise typer.BadParameter(
+            f"{name!r} has {len(tasks):,} tasks; write jaxarc search {task_id} --dataset {name}, or, for all of them, "
+            f"jaxarc evaluate {name} --agent search",
+            param_hint="TASK",
+        )
     results = [solve(task.train, source, config) for source, _ in task.test]
     answered = [(result, answer) for result, (_, answer) in zip(results, task.test, strict=True)]
     if as_json:
@@ -76,13 +96,18 @@ def search(
         write_whole(output, bytes_of(drawing, title))
 
 
+Programs: TypeAlias = dict[str, list[dict[str, Any]]]
+"""Of each task, what was found at each test input: see :func:`_facts`."""
+
+
 def search_tasks(
     tasks: TaskSet, attempts: int, config: SearchConfig, processes: int | None, minutes: float | None, quiet: bool
-) -> tuple[list[SolvedTask], dict[str, Any]]:
+) -> tuple[list[SolvedTask], dict[str, Any], Programs]:
     """Search the answers of all test inputs, in the order of the tasks; Ctrl-C keeps the tasks that are done.
 
     Returns:
-        The tasks that are done, and what the search says of itself.
+        The tasks that are done, what the search says of itself, and for each of these tasks the programs of its test
+        inputs.
     """
     questions = [
         Question(task.task_id, index, task.train, source)
@@ -103,12 +128,14 @@ def search_tasks(
             if not any(len(found[task.task_id]) == len(task.test) for task in tasks):
                 raise
     solved = []
+    programs: Programs = {}
     for task in tasks:
         results = found[task.task_id]
         if len(results) == len(task.test):
             grids = [[one.answer for one in results[index].answers] for index in range(len(task.test))]
             filled = [some[:attempts] + some[:1] * (attempts - len(some)) for some in grids]
             solved.append(SolvedTask(task, filled, None))
+            programs[task.task_id] = [_facts(results[i], answer) for i, (_, answer) in enumerate(task.test)]
     finished = [result for results in found.values() for result in results.values()]
     about = {
         "test_inputs": len(finished),
@@ -121,7 +148,7 @@ def search_tasks(
         "minutes": minutes,
         "ledger": _ledger(tasks, found),
     }
-    return solved, about
+    return solved, about, programs
 
 
 def _ledger(tasks: TaskSet, found: dict[str, dict[int, SearchResult]]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import equinox as eqx
@@ -11,7 +12,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Int32
 
-from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint
+from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint, is_surrogate
+from jaxarc.config import build
 from jaxarc.envs.environment import Action
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
@@ -19,10 +21,10 @@ from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.evaluation import TaskResults, play_every_task
 from jaxarc.experts.lookahead import LookaheadAgent
 from jaxarc.files import write_whole
-from jaxarc.runs.checkpoint import load_checkpoint
-from jaxarc.runs.folder import RunFolder
+from jaxarc.runs.checkpoint import CheckpointError, load_checkpoint
+from jaxarc.runs.folder import RunFolder, locate_run, open_run_folder
 from jaxarc.surrogate.agreement import Agreement, GraphAccuracy
-from jaxarc.surrogate.experiment import SurrogateExperiment
+from jaxarc.surrogate.experiment import SurrogateExperiment, make_task
 from jaxarc.surrogate.lookahead import LookaheadTask, SurrogateAgent
 from jaxarc.surrogate.task import SurrogateTask
 from jaxarc.surrogate.train_step import Model
@@ -70,6 +72,29 @@ class SurrogateEvaluation:
             "precision": self.precision,
             "overrides": list(self.overrides),
         }
+
+
+def load_surrogate(run: str | Path, *, checkpoint: WhichCheckpoint = "best") -> Model:
+    """Load the model of a surrogate from the folder of a run.
+
+    ``edge_probabilities(jaxarc.load_surrogate("runs/NAME"), samples)`` asks a run of ``jaxarc train surrogate=graphs``.
+
+    Args:
+        run: the folder.
+        checkpoint: the one that agrees best with the expert, or the newest.
+
+    Returns:
+        An :class:`EdgeScorer`, or a :class:`CandidateScorer` or :class:`CountingScorer` of candidates.
+
+    Raises:
+        NotARunError: it is not the folder of a run.
+        CheckpointError: there is no model that can be used, or the run trained an agent.
+    """
+    folder = open_run_folder(locate_run(Path(run)))
+    config = chosen_checkpoint(folder, checkpoint).config
+    if not is_surrogate(config):
+        raise CheckpointError(f"the run {folder.path} trained an agent; load it with jaxarc.load_agent")
+    return load_model(folder, make_task(build(SurrogateExperiment, config)), checkpoint)
 
 
 def load_model(folder: RunFolder, task: SurrogateTask, which: WhichCheckpoint = "best") -> Model:
