@@ -1,7 +1,7 @@
 """Draw the moving picture of the README: a trained agent solves real tasks that it has not learned from.
 
-Run ``python docs/make_readme_gif.py RUN`` with the folder of a run of ``jaxarc train experiment=ladder_l2_small``. Of
-the unseen test pairs that the agent solves, one of each task, it shows those with the most color.
+``python docs/make_readme_gif.py`` plays the agent that the package brings, or that of a run that is named. Of the unseen
+test pairs that the agent solves, one of each task, it shows those with the most color.
 """
 
 import sys
@@ -17,6 +17,7 @@ from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.files import write_whole
 from jaxarc.render.pictures import episodes_gif
 from jaxarc.runs import RunFolder
+from jaxarc.runs.folder import locate_run
 
 OUT: Final = Path(__file__).parent / "images" / "solving.gif"
 NUM_EPISODES: Final = 5
@@ -26,7 +27,7 @@ LENGTHS: Final = range(6, 13)  # actions
 def make_gif(run: Path) -> bytes:
     """Play the unseen pairs of a run and draw some."""
     batch, _ = show_run(RunFolder(run), "best", None, with_learned=False, task_ids=(), most=10**6)
-    trajectories = record_episodes(batch.agent, batch.params, batch.places, jax.random.key(0))
+    trajectories = record_episodes(batch.agent, batch.params, batch.specs, jax.random.key(0))
     solved = {}
     for info, trajectory in zip(batch.infos, trajectories, strict=True):
         is_even = (
@@ -46,4 +47,4 @@ def _colorfulness(grid: np.ndarray) -> float:
 
 
 if __name__ == "__main__":
-    write_whole(OUT, make_gif(Path(sys.argv[1])))
+    write_whole(OUT, make_gif(locate_run(Path(*sys.argv[1:] or ["ladder_l2_small"]))))
