@@ -1,7 +1,7 @@
 """Draw the moving picture of the README: a trained agent solves real tasks that it has not learned from.
 
-Run ``python docs/make_readme_gif.py RUN`` with the folder of a run of ``jaxarc train experiment=ladder_l2_small``. Of
-the unseen test pairs that the agent solves, one of each task, it shows those with the most color.
+``python docs/make_readme_gif.py`` plays the agent that the package brings, or that of a run that is named. Of the unseen
+test pairs that the agent solves, one of each task, it shows those with the most color.
 """
 
 import sys
@@ -17,6 +17,7 @@ from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.files import write_whole
 from jaxarc.render.drawings import episodes_gif
 from jaxarc.runs import RunFolder
+from jaxarc.runs.folder import locate_run
 
 OUT: Final = Path(__file__).parent / "images" / "solving.gif"
 NUM_EPISODES: Final = 5
@@ -46,4 +47,4 @@ def _colorfulness(grid: np.ndarray) -> float:
 
 
 if __name__ == "__main__":
-    write_whole(OUT, make_gif(Path(sys.argv[1])))
+    write_whole(OUT, make_gif(locate_run(Path(*sys.argv[1:] or ["ladder_l2_small"]))))

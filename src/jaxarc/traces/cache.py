@@ -114,7 +114,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False)
     connection.text_factory = lambda text: text.decode(errors="replace")  # what is no text fails the checksum
     try:
-        # Not flushed to the disk after each trace, which takes longer than most experts: what is lost can be made again.
+        # Not flushed to the disk after each trace, which takes longer than most experts; what is lost is made again.
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute(
             "CREATE TABLE IF NOT EXISTS traces (unit TEXT PRIMARY KEY, trace TEXT, sha256 TEXT) WITHOUT ROWID"
