@@ -18,7 +18,7 @@ def adapter_rows() -> tuple[Row, ...]:
     """List a row for one environment, and for each autoreset mode and action format with the native loop."""
     single, compiled = (
         functools.partial(_single_steps_per_second, spec=EnvSpec(1, "bbox", executor=executor))
-        for executor in ("auto", "compact")
+        for executor in ("auto", "xla")
     )
     what = "30x30, bbox actions, one environment with its resets"
     rows = [

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 Facts = dict[str, float]
 
@@ -88,20 +88,16 @@ def _look_at_programs(devices: Devices) -> Facts:
 
     env, mesh, given = AutoReset(ArcEnvironment()), data_mesh(), play_params("bbox")
 
-    def program_of(executor: str) -> tuple[Any, Any]:
-        params = replicate(replace(given, config=given.config.with_fields(executor=executor)), mesh)
-        plan, _ = make_statics(env, params, RandomPolicy(env.action_space(params)), devices.num_envs, mesh)
-        return params, compile_play(plan, 1)
-
-    sent = count_collectives(program_of("compact")[1].call).values()
-    params, dense = program_of("dense")
+    params = replicate(replace(given, config=given.config.with_fields(executor="xla")), mesh)
+    plan, _ = make_statics(env, params, RandomPolicy(env.action_space(params)), devices.num_envs, mesh)
+    program = compile_play(plan, 1)
     parts = [part for leaf in jax.tree.leaves(params.tasks) for part in leaf.addressable_shards]
-    read_and_written = (dense.call.cost_analysis() or {}).get("bytes accessed", 0.0)
+    read_and_written = (program.call.cost_analysis() or {}).get("bytes accessed", 0.0)
     return {
-        "collectives-compact": sum(collective.num_instructions for collective in sent),
+        "collectives": sum(sent.num_instructions for sent in count_collectives(program.call).values()),
         "traffic-replicated": read_and_written * devices.num_devices / devices.num_envs,
         "tasks-replicated": sum(part.data.nbytes for part in parts if part.device == mesh.devices.flat[0]),
-        "memory-replicated": float(dense.bytes_per_device or 0),
+        "memory-replicated": float(program.bytes_per_device or 0),
     }
 
 

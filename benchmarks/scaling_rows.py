@@ -62,11 +62,15 @@ def scaling_rows(roll: Roll = roll_in_fresh_process) -> list[Row]:
 
 def _fact_rows(rolls: "_Rolls") -> list[Row]:
     facts = {
-        "collectives-compact": ("exchanges between devices in a rollout", "exchanges", 0.0),
-        "traffic-replicated": ("bytes that a dense step reads and writes, by the compiler's count", "bytes/step", None),
+        "collectives": ("exchanges between devices in a rollout", "exchanges", 0.0),
+        "traffic-replicated": (
+            "bytes that XLA's step reads and writes, by the compiler's count",
+            "bytes/step",
+            None,
+        ),
         "tasks-replicated": ("bytes of 400 tasks on each of eight devices", "bytes", None),
         "memory-replicated": (
-            f"memory of the dense program on each of eight devices, {_NUM_ENVS:,} environments",
+            f"memory of XLA's program on each of eight devices, {_NUM_ENVS:,} environments",
             "bytes",
             None,
         ),

@@ -9,9 +9,9 @@ from jaxarc.envs.operations import flood
 from jaxarc.fusion import known_options
 
 with warnings.catch_warnings():
-    # Without a C++ compiler the native executor is the compact one, with a warning, and its tests are skipped.
+    # Without a C++ compiler the native executor is XLA's, with a warning, and its tests are skipped.
     warnings.simplefilter("ignore")
-    EXECUTORS = tuple(dict.fromkeys([choose_executor("native"), "compact", "dense"]))
+    EXECUTORS = tuple(dict.fromkeys([choose_executor("native"), "xla"]))
 
 # For jax.jit's compiler_options: what users get, and what every other test does, whatever environment variables say.
 AS_USERS = known_options(
@@ -31,6 +31,6 @@ QUICKLY = known_options(
 
 
 def interpreted_triton():
-    """Trace the flood fill of the dense executor on an accelerator as the kernel for NVIDIA's GPUs, to run on a CPU."""
+    """Trace the flood fill of XLA as the kernel for NVIDIA's GPUs, to run on a CPU."""
     kernel = functools.partial(flood._connected_in_triton, interpret=True)
     return mock.patch.object(flood, "_connected_in_xla", kernel)

@@ -42,7 +42,7 @@ _RULES = JaxArcConfig().with_fields(
     symmetries="all",
     recolor="all",
     shuffle_demos=True,
-    executor="dense",
+    executor="xla",
 )
 
 

@@ -30,7 +30,7 @@ def test_an_episode_has_the_same_bits_in_wide_and_checked_modes():
 # A step by one call of the library, for which tasks are stored as they are, and one by XLA.
 EXECUTORS = (
     {"executor": "native", "start_grid": "input", "symmetries": "none", "recolor": "none", "shuffle_demos": False},
-    {"executor": "dense"},
+    {"executor": "xla"},
 )
 
 

@@ -22,8 +22,8 @@ from jaxtyping import Array, Int
 
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.envs.action_masks import FlatActionCodec
+from jaxarc.envs.compilation import require_own_jax
 from jaxarc.envs.environment import Environment
-from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BaseAction, action_numbers

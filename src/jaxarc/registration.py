@@ -17,8 +17,8 @@ from jaxarc.datasets.given_tasks import GivenTasks
 from jaxarc.datasets.task_search import FoundTask, find_task
 from jaxarc.datasets.task_set import TaskSet, task_weights
 from jaxarc.datasets.training_pairs import load_evaluation_tasks, load_train_tasks
+from jaxarc.envs.compilation import require_own_jax
 from jaxarc.envs.environment import ArcEnvironment, Defaults, Environment
-from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.tasks.buffer import TaskGenerator

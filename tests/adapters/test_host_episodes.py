@@ -131,7 +131,7 @@ def test_pictures_and_masks_are_those_of_the_state(monkeypatch):
 
 def test_what_the_library_cannot_play_is_compiled():
     for fields in (
-        {"executor": "compact"},
+        {"executor": "xla"},
         {"mask_in_info": True},
         {"allow_demo_switching": True, "include_input": True, "allowed_operations": None},
     ):

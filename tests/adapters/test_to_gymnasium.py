@@ -139,10 +139,10 @@ def test_coordinates_are_row_and_column(world):
     assert np.argwhere(observation == OPERATIONS[0]).tolist() == [[1, 2]]
 
 
-@pytest.mark.parametrize("executor", dict.fromkeys(["compact", EXECUTORS[0]]))
+@pytest.mark.parametrize("executor", dict.fromkeys(["xla", EXECUTORS[0]]))
 def test_an_episode_runs_few_compiled_programs_and_nothing_else(executor):
     """The library steps and starts the next episode, so only the first reset is compiled."""
-    sides = {"max_grid_height": 4 if executor == "compact" else 6, "max_grid_width": 5}  # which no other test compiles
+    sides = {"max_grid_height": 4 if executor == "xla" else 6, "max_grid_width": 5}  # which no other test compiles
     env = GymnasiumEnv(*make_world(executor=executor, **sides))
     with CompileCounter() as counter:
         env.reset(seed=0)

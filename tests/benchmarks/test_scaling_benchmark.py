@@ -9,7 +9,7 @@ from scaling_rows import scaling_rows
 from jaxarc.benchmarks import Budget, measure_rows
 
 EFFORT = Budget(repeats=2, seconds=0.5, longest_scan=4)
-FACTS = ["collectives-compact", "traffic-replicated", "tasks-replicated", "memory-replicated"]
+FACTS = ["collectives", "traffic-replicated", "tasks-replicated", "memory-replicated"]
 
 
 def roll_by_hand(asked):
@@ -52,7 +52,7 @@ def test_a_process_with_two_devices_measures_speed():
 
 def test_a_process_looks_at_what_its_devices_hold_and_tell():
     found = roll_in_fresh_process(Devices("facts", 2, 1, 8, 0.0, 2))
-    assert found["collectives-compact"] == 0
+    assert found["collectives"] == 0
     assert found["traffic-replicated"] > 2744  # a state, at least
 
 

@@ -75,7 +75,7 @@ def play_buffer(state, actions, params):
 
 
 @pytest.mark.parametrize("mode", ["train", "test"])
-@pytest.mark.parametrize("executor", ["auto", "dense"])
+@pytest.mark.parametrize("executor", ["auto", "xla"])
 def test_task_in_a_buffer_and_task_in_the_state_are_augmented_alike(mode, executor):
     config = make_config(mode, executor=executor)
     params = make_params(config).only(0)

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from compiling import EXECUTORS
 
-from jaxarc.envs.compilation import HUGE_ROW, WIDE_ROW, choose_executor, update_rows
+from jaxarc.envs.batch_rule import HUGE_ROW, WIDE_ROW, update_rows
+from jaxarc.envs.compilation import choose_executor
 from jaxarc.fusion import materialize, materialize_call
 from jaxarc.native import library
 
@@ -16,9 +16,9 @@ B, BLOCK_FRACTION = 50, 1 / 3  # blocks of 16 rows, so that up to four are neede
 
 
 @functools.partial(jax.jit, static_argnums=0)
-def update(executor, need, out, ins):
+def update(in_blocks, need, out, ins):
     kernel = lambda out, ins: {"rows": out["rows"] + ins[:, None], "total": out["rows"].sum(1) + ins}
-    return update_rows(executor, need, kernel, out, ins, BLOCK_FRACTION)
+    return update_rows(need, kernel, out, ins, BLOCK_FRACTION, in_blocks)
 
 
 @pytest.mark.parametrize("width", [1, WIDE_ROW - 1, WIDE_ROW, HUGE_ROW - 1, HUGE_ROW, 3 * HUGE_ROW])
@@ -30,8 +30,8 @@ def test_rows_that_need_it_are_updated_and_the_others_stay(width):
         need = rng.random(B) < share
         expected = np.where(need[:, None], out["rows"] + ins[:, None], out["rows"])
         totals = np.where(need, np.asarray(out["rows"]).sum(1) + np.asarray(ins), 0)
-        for executor in EXECUTORS:
-            updated = update(executor, jnp.asarray(need), out, ins)
+        for in_blocks in (True, False):
+            updated = update(in_blocks, jnp.asarray(need), out, ins)
             np.testing.assert_array_equal(updated["rows"], expected)
             np.testing.assert_array_equal(updated["total"], totals)
 
@@ -41,12 +41,12 @@ def test_batches_of_any_size_and_blocks_of_any_share(batch, block_fraction):
     rows, ins = jnp.arange(batch, dtype=jnp.int32)[:, None], jnp.arange(1, batch + 1, dtype=jnp.int32)
     kernel = lambda out, ins: out * 10 + ins[:, None]
     update = jax.jit(
-        lambda need, executor: update_rows(executor, need, kernel, rows, ins, block_fraction), static_argnums=1
+        lambda need, in_blocks: update_rows(need, kernel, rows, ins, block_fraction, in_blocks), static_argnums=1
     )
     for need in (np.zeros(batch, bool), np.ones(batch, bool), np.arange(batch) % 3 == 0):
         expected = np.where(need[:, None], rows * 10 + ins[:, None], rows)
-        for executor in EXECUTORS:
-            np.testing.assert_array_equal(update(jnp.asarray(need), executor), expected)
+        for in_blocks in (True, False):
+            np.testing.assert_array_equal(update(jnp.asarray(need), in_blocks), expected)
 
 
 @pytest.mark.parametrize("backend", ["cpu", "gpu"])
@@ -67,6 +67,5 @@ def test_materialized_calls_are_behind_one_branch_on_a_cpu(monkeypatch, backend,
 def test_the_executor_suits_the_backend_unless_one_is_wanted(monkeypatch, backend, has_library):
     monkeypatch.setattr(jax, "default_backend", lambda: backend)
     monkeypatch.setattr(library, "native_library", lambda: object() if has_library else None)
-    chosen = "dense" if backend != "cpu" else "native" if has_library else "compact"
-    assert [choose_executor(wanted) for wanted in ("auto", "native")] == [chosen, chosen]
-    assert [choose_executor(wanted) for wanted in ("compact", "dense")] == ["compact", "dense"]
+    chosen = "native" if backend == "cpu" and has_library else "xla"
+    assert [choose_executor(wanted) for wanted in ("auto", "native", "xla")] == [chosen, chosen, "xla"]

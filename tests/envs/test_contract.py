@@ -26,9 +26,9 @@ from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, Trials
 
 H, W = CANVAS = (3, 4)
-B, S = 40, 8  # more environments than the compact executor takes in one block, more steps than an episode has
+B, S = 40, 8  # more environments than a reset takes in one block, more steps than an episode has
 FORMATS = ["point", "bbox", "mask"]
-EXECUTORS = {"point": "dense", "bbox": "auto", "mask": "compact"}
+EXECUTORS = {"point": "xla", "bbox": "auto", "mask": "auto"}
 TASK = create_mock_task(H, W)
 
 
@@ -204,8 +204,9 @@ def test_vmap_of_the_single_step_reaches_the_batch_kernel(monkeypatch, shape, si
         return kernel(canvas, command, *rest)
 
     monkeypatch.setattr(executor, "execute_batch", counted)
-    # A config not seen before: nothing is cached. The library in C++ takes the whole step, not the kernel.
-    config = make_config("bbox", success_bonus=float(np.prod(shape)), executor="compact")
+    executor.kernel_of.cache_clear()  # with a config not seen before nothing is cached
+    # The library in C++ takes the whole step, not the kernel.
+    config = make_config("bbox", success_bonus=float(np.prod(shape)), executor="xla")
     states = jax.tree.map(lambda x: jnp.broadcast_to(x, (*shape, *x.shape)), at(start(make_config("bbox")), 0))
     step = functools.partial(arc_step, config=config)
     for _ in shape:
@@ -277,7 +278,7 @@ def test_an_environment_alone_and_nested_batches_are_what_they_are_in_one_batch_
     assert batch[3].any()
     assert_same_bits(played(kind, executor), at(batch, slice(None), 7))
     assert_same_bits(played(kind, executor, 4, 3), jax.tree.map(lambda x: x.reshape(2 * S, 4, 3, *x.shape[2:]), batch))
-    states, observations, rewards, *others = played(kind, "dense", 12)
+    states, observations, rewards, *others = played(kind, "xla", 12)
     np.testing.assert_allclose(batch[2], rewards, rtol=0, atol=1e-6)  # of another order of roundings
     assert_same_bits(batch, (states, observations, batch[2], *others))
 

@@ -10,21 +10,18 @@ from compiling import AS_USERS, EXECUTORS, QUICKLY, interpreted_triton
 from reference.cases import random_cases
 from reference.kernel_cases import differences, expected_results, kernel_arguments, with_boxes
 
-from jaxarc.envs.compilation import KernelStatics
-from jaxarc.envs.operations.execute import execute_batch
+from jaxarc.envs.operations.execute import KernelStatics, execute_batch
 
 BATCH = 2048
 # canvas shape -> number of batches; 40,960 cases of masks and 22,528 of boxes, each in all executors
 SIZES = {(30, 30): 4, (5, 5): 5, (3, 7): 4, (1, 1): 2, (1, 6): 2, (4, 1): 1, (30, 4): 2}
-# Of these one batch in four is also played as accelerators do: with the flood fill of XLA, or of NVIDIA's GPUs.
-FUSED = {(30, 30): "fused", (3, 7): "triton", (1, 6): "triton"}
+TRITON = {(3, 7), (1, 6)}  # of these one batch in four is also played with the flood fill of NVIDIA's GPUs
 OPTIMIZED = {((5, 5), True)}  # compiled as for users; the others in a quarter of the time
 
 
 @functools.cache
 def _compiled(shape, executor, as_boxes):
-    is_fused = executor in FUSED.values()
-    statics = KernelStatics(shape, "dense" if is_fused else executor, tuple(range(42)), is_fused)
+    statics = KernelStatics(shape, "xla" if executor == "triton" else executor, tuple(range(42)))
 
     def execute(canvas, command, pairs):
         with interpreted_triton() if executor == "triton" else nullcontext():
@@ -41,7 +38,7 @@ def test_kernels_agree_with_the_reference(shape, as_boxes):
         cases = random_cases(rng, BATCH, *shape)
         cases = with_boxes(cases) if as_boxes else cases
         expected = expected_results(cases)
-        for executor in (*EXECUTORS, *([FUSED[shape]] if shape in FUSED and number % 4 == 0 else [])):
+        for executor in (*EXECUTORS, *(["triton"] if shape in TRITON and number % 4 == 0 else [])):
             edit = _compiled(shape, executor, as_boxes)(*kernel_arguments(cases, as_boxes))
             wrong = differences(edit, cases, expected)
             assert not wrong, f"{executor}: {len(wrong)} mismatches, first: {wrong[:5]}"

@@ -9,8 +9,7 @@ from reference.cases import random_cases
 from reference.kernel_cases import kernel_arguments, with_boxes
 
 from jaxarc.envs.canvas import CheckedAction
-from jaxarc.envs.compilation import KernelStatics
-from jaxarc.envs.operations.execute import execute, execute_batch
+from jaxarc.envs.operations.execute import KernelStatics, execute, execute_batch
 
 SHAPE = (12, 9)
 BATCH = 12

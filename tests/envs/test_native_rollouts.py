@@ -200,5 +200,5 @@ def test_members_with_params_of_their_own_get_the_bits_of_xla(field):
 
         return jax.lax.scan(step, states, jax.random.split(jax.random.key(1), 12))
 
-    compact = jax.tree.unflatten(jax.tree.structure(params.replace(executor="compact")), jax.tree.leaves(members))
-    jax.tree.map(np.testing.assert_array_equal, play_members(members), play_members(compact))
+    in_xla = jax.tree.unflatten(jax.tree.structure(params.replace(executor="xla")), jax.tree.leaves(members))
+    jax.tree.map(np.testing.assert_array_equal, play_members(members), play_members(in_xla))

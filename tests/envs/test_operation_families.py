@@ -1,4 +1,4 @@
-"""Plans that leave families of operations out do what the reference does, in both executors."""
+"""Plans that leave families of operations out do what the reference does, in XLA."""
 
 import functools
 from contextlib import nullcontext
@@ -7,16 +7,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from compiling import QUICKLY, interpreted_triton
+from compiling import EXECUTORS, QUICKLY, interpreted_triton
 from reference.cases import Cases, random_cases
 from reference.kernel_cases import PAIR_SWITCHES, differences, expected_results, kernel_arguments, with_boxes
 from scipy import ndimage
 
-from jaxarc.envs.compilation import KernelStatics
-from jaxarc.envs.operations.execute import execute, execute_batch
+from jaxarc.envs.operations.execute import KernelStatics, execute, execute_batch
 from jaxarc.envs.operations.flood import flood_fill
 
-BATCH = 192  # enough for several blocks of each family
+BATCH = 192
 NO_OPERATION = -1
 FAMILIES = {
     "all": (*range(35), 39, *PAIR_SWITCHES),
@@ -28,7 +27,6 @@ FAMILIES = {
     "change pair": (39, *PAIR_SWITCHES),
 }
 LARGE, SMALL = (9, 8), (4, 6)  # a long row and a short one: more than a byte of rows, and less than one
-EXECUTORS = ("dense", "compact", "fused")  # the one that compiles soonest comes first; fused: dense of accelerators
 SELECTIONS = pytest.mark.parametrize(("shape", "as_boxes"), [(LARGE, False), (SMALL, True)], ids=["mask", "bbox"])
 
 
@@ -51,9 +49,8 @@ def cases_of(operations, shape, as_boxes, count=BATCH):
 
 
 @functools.cache
-def compiled(shape, operations, executor):
-    is_fused = executor == "fused"
-    statics = KernelStatics(shape, "dense" if is_fused else executor, operations, is_fused)
+def compiled(shape, operations):
+    statics = KernelStatics(shape, "xla", operations)
     return jax.jit(lambda *arguments: execute_batch(*arguments, statics))
 
 
@@ -62,20 +59,16 @@ def compiled(shape, operations, executor):
 def test_a_plan_of_one_family_agrees_with_the_reference(family, shape, as_boxes):
     operations = FAMILIES[family]
     cases = cases_of(operations, shape, as_boxes)
-    expected = expected_results(cases)
-    for executor in ("dense", "compact") if as_boxes else ("compact", "fused"):
-        edit = compiled(shape, operations, executor)(*kernel_arguments(cases, as_boxes))
-        assert differences(edit, cases, expected) == []
+    edit = compiled(shape, operations)(*kernel_arguments(cases, as_boxes))
+    assert differences(edit, cases, expected_results(cases)) == []
 
 
-@pytest.mark.parametrize("executor", EXECUTORS)
-def test_a_single_canvas_agrees_with_the_reference(executor):
-    """What a stage asks of the whole batch, it asks of this one canvas: most of all whether to run at all."""
+def test_a_single_canvas_agrees_with_the_reference():
     operations = FAMILIES["all"]
     cases = cases_of(operations, LARGE, False, 80)
     for i in range(80):
         case = Cases(*(column[i : i + 1] for column in cases))
-        edit = compiled(LARGE, operations, executor)(*kernel_arguments(case, False))
+        edit = compiled(LARGE, operations)(*kernel_arguments(case, False))
         assert differences(edit, case, expected_results(case)) == []
 
 
@@ -91,10 +84,9 @@ def test_a_flood_goes_as_far_as_a_spiral_does():
         top, left, bottom, right = top + 2, left + 2, bottom - 2, right - 2
     ins = (jnp.asarray(spiral.reshape(1, -1)), *(jnp.full((1,), x, jnp.int32) for x in (17, 0, 0)))
     labels, _ = ndimage.label(spiral == 0)
-    for is_fused, traced_as in ((False, nullcontext()), (True, nullcontext()), (True, interpreted_triton())):
-        fill = lambda *ins, is_fused=is_fused: flood_fill(*ins, spiral.shape, is_fused)
+    for traced_as in (nullcontext(), interpreted_triton()):
         with traced_as:
-            found = jax.jit(fill, compiler_options=QUICKLY)(*ins)
+            found = jax.jit(lambda *ins: flood_fill(*ins, spiral.shape), compiler_options=QUICKLY)(*ins)
         np.testing.assert_array_equal(np.asarray(found).reshape(spiral.shape) == 7, labels == labels[0, 0])
 
 
@@ -102,7 +94,7 @@ def test_a_flood_goes_as_far_as_a_spiral_does():
 def test_a_plan_of_one_operation_agrees_with_the_reference(operation):
     """The first and the last of each family: what is left out is decided by their numbers."""
     cases = cases_of((operation,), SMALL, True, 32)
-    edit = compiled(SMALL, (operation,), "dense")(*kernel_arguments(cases, True))
+    edit = compiled(SMALL, (operation,))(*kernel_arguments(cases, True))
     assert differences(edit, cases, expected_results(cases)) == []
 
 
@@ -113,9 +105,8 @@ def test_what_is_loaded_is_recolored(family):
     rng = np.random.default_rng(len(family))
     colors = np.stack([rng.permutation(10) for _ in range(BATCH)]).astype(np.int8)
     expected = expected_results(cases, colors)
-    for executor in EXECUTORS:
-        edit = compiled(shape, operations, executor)(*kernel_arguments(cases, True, colors))
-        assert differences(edit, cases, expected) == []
+    edit = compiled(shape, operations)(*kernel_arguments(cases, True, colors))
+    assert differences(edit, cases, expected) == []
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
@@ -140,7 +131,7 @@ def test_every_canvas_may_load_from_a_table_of_its_own(executor):
 def test_what_cannot_occur_is_not_compiled():
     cases = cases_of((0,), SMALL, as_boxes=True)
     text = lambda *operations: str(
-        jax.make_jaxpr(lambda *arguments: execute_batch(*arguments, KernelStatics(SMALL, "dense", operations)))(
+        jax.make_jaxpr(lambda *arguments: execute_batch(*arguments, KernelStatics(SMALL, "xla", operations)))(
             *kernel_arguments(cases, True)
         )
     )

@@ -95,7 +95,7 @@ def test_a_wrong_size_is_mended_first_and_a_right_grid_submitted():
 
 def test_accelerators_choose_as_cpus_do(monkeypatch):
     observation = shown(*random_grids(NUM_TASKS, seed=2))
-    monkeypatch.setattr(greedy_painter, "choose_executor", lambda wanted: "dense")
+    monkeypatch.setattr(greedy_painter, "compiles_for_cpu", lambda: False)
     dense = jax.jit(lambda x: PAINTER.act(x))(observation)
     for left, right in zip(jax.tree.leaves(dense), jax.tree.leaves(act(observation)), strict=True):
         np.testing.assert_array_equal(left, right)

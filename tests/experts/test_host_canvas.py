@@ -48,7 +48,7 @@ def play_in_environment(pairs, actions, action_format):
         selection_format=action_format,
         max_episode_steps=STEPS + 1,
         history_enabled=False,
-        executor="dense",  # compiles faster
+        executor="xla",  # compiles faster
     )
     tasks = [create_task([pair], [pair], grid_shape=SHAPE) for pair in pairs]
     stacked = jax.tree.map(lambda *leaves: jnp.stack(leaves), *tasks)

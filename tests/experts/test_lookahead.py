@@ -134,10 +134,10 @@ def host_canvas(states, row, params):
 
 
 @pytest.mark.parametrize("selection_format", ["bbox", "mask"])
-def test_accelerators_see_what_cpus_see(selection_format):
+def test_accelerators_see_what_cpus_see(monkeypatch, selection_format):
     played = play(selection_format)
-    dense = dataclasses.replace(played.params, config=played.params.config.with_fields(executor="dense"))
-    look = jax.jit(jax.vmap(lambda state, actions: look_ahead(state, actions, dense)))
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    look = jax.jit(jax.vmap(lambda state, actions: look_ahead(state, actions, played.params)))
     chex.assert_trees_all_equal(look(played.states, played.actions), played.look(played.states, played.actions))
 
 

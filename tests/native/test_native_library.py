@@ -1,4 +1,4 @@
-"""The library is built once, found by its digest, and whatever keeps it from running leaves the compact executor."""
+"""The library is built once, found by its digest, and whatever keeps it from running leaves the executor of XLA."""
 
 import os
 import shlex
@@ -258,7 +258,7 @@ def test_source_that_does_not_compile_is_an_error_in_one_line_and_leaves_no_file
     assert "\n" not in str(caught.value)
     assert list((tmp_path / "cache").rglob("*.so*")) == []
     native_library.cache_clear()
-    with pytest.warns(NativeLibraryWarning, match="compact"):
+    with pytest.warns(NativeLibraryWarning, match="xla"):
         assert native_library() is None
     native_library.cache_clear()
 
@@ -272,9 +272,9 @@ def test_sources_compile_without_a_warning():
     assert done.returncode == 0, done.stderr
 
 
-def test_without_a_compiler_the_compact_executor_runs_and_one_line_says_so(tmp_path):
+def test_without_a_compiler_the_executor_of_xla_runs_and_one_line_says_so(tmp_path):
     printed = chosen_elsewhere(CXX=tmp_path / "no-compiler", JAXARC_CACHE=tmp_path)
-    assert printed.startswith("compact compact 1 ")
+    assert printed.startswith("xla xla 1 ")
     assert "no-compiler" in printed
     assert "\n" not in printed
 
@@ -294,12 +294,12 @@ def test_a_compiler_that_hangs_is_given_up(monkeypatch, tmp_path):
 def test_a_cache_that_cannot_be_made_or_that_others_may_write_is_not_used(tmp_path):
     (tmp_path / "file").write_text("no folder")
     printed = chosen_elsewhere(JAXARC_CACHE=tmp_path / "file" / "cache")
-    assert printed.startswith("compact compact 1 ")
+    assert printed.startswith("xla xla 1 ")
     shared = tmp_path / "shared" / "native"
     shared.mkdir(parents=True)
     shared.chmod(0o777)
     printed = chosen_elsewhere(JAXARC_CACHE=shared.parent)
-    assert printed.startswith("compact compact 1 ")
+    assert printed.startswith("xla xla 1 ")
     assert "0777" in printed
 
 

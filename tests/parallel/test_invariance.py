@@ -20,7 +20,7 @@ def ask():
 def alone():
     """What all environments live through on one device, at once, with a key of that seed."""
     played = {}
-    return lambda seed: played.setdefault(seed, play(MOST, 1, executor="compact", seed=seed))
+    return lambda seed: played.setdefault(seed, play(MOST, 1, executor="xla", seed=seed))
 
 
 # A new mix of numbers compiles anew, for some seconds; more examples find nothing that these do not.
@@ -29,13 +29,13 @@ def alone():
     num_envs=st.sampled_from([1, 5, 7, MOST]),
     num_devices=st.sampled_from([1, 2, 4, 8]),
     chunk_steps=st.sampled_from([None, 1, 5]),
-    executor=st.sampled_from(["native", "compact", "dense"]),
+    executor=st.sampled_from(["native", "xla"]),
     seed=st.integers(0, 2**31),
 )
-@example(num_envs=MOST, num_devices=8, chunk_steps=None, executor="compact", seed=7)
+@example(num_envs=MOST, num_devices=8, chunk_steps=None, executor="xla", seed=7)
 @example(num_envs=MOST, num_devices=8, chunk_steps=None, executor="native", seed=7)
-@example(num_envs=7, num_devices=2, chunk_steps=5, executor="dense", seed=7)
-@example(num_envs=3, num_devices=4, chunk_steps=1, executor="compact", seed=7)
+@example(num_envs=7, num_devices=2, chunk_steps=5, executor="xla", seed=7)
+@example(num_envs=3, num_devices=4, chunk_steps=1, executor="xla", seed=7)
 def test_batch_devices_chunks_and_executor_change_nothing(
     ask, alone, num_envs, num_devices, chunk_steps, executor, seed
 ):

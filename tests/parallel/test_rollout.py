@@ -135,7 +135,7 @@ def test_chunks_that_are_played_one_after_the_other_change_nothing(monkeypatch):
     whole = rollout(env, params, filling(), KEY, B, S, record=True, count_tasks=True)
     monkeypatch.setattr(program, "SMALLEST_CHUNK", 2)
     monkeypatch.setattr(program, "LARGEST_CHUNK", 4)
-    assert program.chunk_size(B, "compact") == 4
+    assert program.chunk_size(B) == 4
     program.compile_play.cache_clear()
     chunked = rollout(env, params, filling(), KEY, B, S, record=True, count_tasks=True)
     program.compile_play.cache_clear()
@@ -143,11 +143,12 @@ def test_chunks_that_are_played_one_after_the_other_change_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("num_envs", "executor", "size"),
-    [(1000, "compact", 1000), (65536, "compact", 1024), (3000, "compact", 1000), (65536, "dense", 65536)],
+    ("num_envs", "backend", "size"),
+    [(1000, "cpu", 1000), (65536, "cpu", 1024), (3000, "cpu", 1000), (65536, "gpu", 65536)],
 )
-def test_a_batch_is_played_in_chunks_that_fit_into_the_cache(num_envs, executor, size):
-    assert program.chunk_size(num_envs, executor) == size
+def test_a_batch_is_played_in_chunks_that_fit_into_the_cache(monkeypatch, num_envs, backend, size):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    assert program.chunk_size(num_envs) == size
 
 
 @pytest.mark.usefixtures("nans_allowed")

@@ -36,10 +36,10 @@ def make(selection_format="point", mode="train", tasks=TASKS, **fields):
 
 OURS = {  # together every wrapper, format, mode and executor
     "point, train": (lambda env: AutoReset(FlatActions(env)), ("point", "train"), "auto"),
-    "point, test": (lambda env: FlatActions(AutoReset(env)), ("point", "test"), "dense"),
-    "bbox, train": (lambda env: EpisodeStatistics(env), ("bbox", "train"), "compact"),
+    "point, test": (lambda env: FlatActions(AutoReset(env)), ("point", "test"), "xla"),
+    "bbox, train": (lambda env: EpisodeStatistics(env), ("bbox", "train"), "auto"),
     "bbox, test": (lambda env: EpisodeStatistics(AutoReset(env)), ("bbox", "test"), "auto"),
-    "mask, train": (lambda env: env, ("mask", "train"), "dense"),
+    "mask, train": (lambda env: env, ("mask", "train"), "xla"),
     "mask, test": (lambda env: AutoReset(env), ("mask", "test"), "auto"),
 }
 

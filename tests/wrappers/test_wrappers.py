@@ -106,7 +106,7 @@ def test_step_that_ends_an_episode_shows_its_last_and_the_next_first_observation
 
 
 def test_every_episode_is_started_by_a_key_of_its_own():
-    states, _, _, dones, _ = batch("compact")
+    states, _, _, dones, _ = batch("xla")
     assert dones.sum() > B
     first = np.asarray(states.step_count) == 0
     np.testing.assert_array_equal(first, dones)

@@ -35,8 +35,8 @@ from jaxarc.adapters.gymnasium_making import (
 )
 from jaxarc.adapters.host_episodes import HostEpisodes, plays_on_host
 from jaxarc.adapters.packing import Packed, pack
+from jaxarc.envs.compilation import require_own_jax
 from jaxarc.envs.environment import Environment
-from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.params import EnvParams
 
 

@@ -17,10 +17,11 @@ except ImportError as error:
 
 from jaxarc.adapters.conversion import action_of_fields, choice_of_id, environment_ids, field_sizes
 from jaxarc.datasets.task_set import TaskSet
-from jaxarc.envs.conditional_reset import reset_where, with_next_mask
-from jaxarc.envs.forks import in_own_process
+from jaxarc.envs.compilation import in_own_process
+from jaxarc.envs.environment import with_next_mask
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
+from jaxarc.envs.start import reset_where
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.prng import as_typed_key, from_key_data
 from jaxarc.registration import make

@@ -15,7 +15,7 @@ from jaxarc.agents.policy import EditPolicy
 from jaxarc.agents.predictor import Predictor, PredictorState, answer_shown_config, predict_answer, with_answer
 from jaxarc.config import JaxArcConfig, build
 from jaxarc.config.agent_training import Precision
-from jaxarc.envs.forks import require_own_jax
+from jaxarc.envs.compilation import require_own_jax
 from jaxarc.envs.structured_actions import BboxAction, StructuredAction
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.nn.precision import DTYPES, cast_floats, products_in, require_precision

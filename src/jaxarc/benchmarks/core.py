@@ -37,7 +37,7 @@ def core_rows(sizes: Sequence[int] = DEFAULT_SIZES) -> tuple[Row, ...]:
         for size in sizes
         if size >= _ROLLOUT_FROM
     ]
-    return (*bbox, *rollouts, *_OTHER_THROUGHPUTS, *_COMPACT, *_operation_rows(), *_SINGLE, *_SIZES, *_STARTS)
+    return (*bbox, *rollouts, *_OTHER_THROUGHPUTS, *_XLA, *_operation_rows(), *_SINGLE, *_SIZES, *_STARTS)
 
 
 def _operation_rows() -> tuple[Row, ...]:
@@ -101,18 +101,18 @@ _OTHER_THROUGHPUTS: Final = (
     ),
 )
 
-_COMPACT: Final = tuple(  # beside the rows of the same names, which play natively where a CPU can
+_XLA: Final = tuple(  # beside the rows of the same names, which play natively where a CPU can
     Row(
-        f"compact-{name}",
+        f"xla-{name}",
         f"the same as steps-{name} without the library of C++ kernels",
         "steps/s",
         functools.partial(Suite.steps_per_second, spec=spec),
     )
     for name, spec in (
-        ("bbox-1024", EnvSpec(1024, executor="compact")),
-        ("point-1024", EnvSpec(1024, "point", executor="compact")),
-        ("mask-1024", EnvSpec(1024, "mask", executor="compact")),
-        ("5x5-2048", EnvSpec(2048, side=MINI_SIDE, executor="compact")),
+        ("bbox-1024", EnvSpec(1024, executor="xla")),
+        ("point-1024", EnvSpec(1024, "point", executor="xla")),
+        ("mask-1024", EnvSpec(1024, "mask", executor="xla")),
+        ("5x5-2048", EnvSpec(2048, side=MINI_SIDE, executor="xla")),
     )
 )
 

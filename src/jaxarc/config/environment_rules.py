@@ -27,7 +27,7 @@ class EnvironmentConfig(CheckedConfig):
 
     max_episode_steps: int = limited(100, low=1, high=_MAX_INT32)  # an episode that reaches it is truncated
     max_submissions: int = limited(1, low=1, high=_MAX_INT32)  # the last one ends the episode
-    executor: Literal["auto", "native", "compact", "dense"] = "auto"  # auto: native on CPU, else dense; equal bits
+    executor: Literal["auto", "native", "xla"] = "auto"  # auto: native, the C++ library, where it runs; equal bits
 
 
 @dataclass(frozen=True)

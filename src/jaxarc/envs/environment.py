@@ -11,14 +11,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.compilation import compiled, update_rows
-from jaxarc.envs.conditional_reset import RESET_FRACTION, step_then_reset, with_next_mask
+from jaxarc.envs.batch_rule import update_rows
+from jaxarc.envs.compilation import compiled
 from jaxarc.envs.native_batch import reset_natively, steps_and_resets_natively
 from jaxarc.envs.observations import make_info, make_info_in_branch, observation_space, observe
 from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_in_play
 from jaxarc.envs.params import EnvParams, declared_params, require_params
 from jaxarc.envs.spaces import Discrete, Space, action_space
-from jaxarc.envs.start import EpisodeKeys, split_for_episode, start_episode
+from jaxarc.envs.start import RESET_FRACTION, EpisodeKeys, ResetRows, reset_where, split_for_episode, start_episode
 from jaxarc.envs.state import ArcEnvState, declared_state
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.envs.transition import StepOutcome, as_single, pairs_of, step_and_reset, take_step
@@ -315,9 +315,9 @@ def _reset_next(state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Obs
     return _start(keys, params, task_index, None)
 
 
-def _reset_next_where(executor: str, states: ArcEnvState, need: Bool[Array, " B"], params: EnvParams) -> ArcEnvState:
+def _reset_next_where(in_blocks: bool, states: ArcEnvState, need: Bool[Array, " B"], params: EnvParams) -> ArcEnvState:
     reset = lambda states, _: jax.vmap(_reset_next, (0, None))(states, params)[0]
-    return update_rows(executor, need, reset, states, (), RESET_FRACTION)
+    return update_rows(need, reset, states, (), RESET_FRACTION, in_blocks)
 
 
 def _start(
@@ -360,7 +360,7 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
 
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
 def _step_and_reset(env: Environment[State], state: State, action: Action, params: EnvParams) -> Step[State]:
-    return step_then_reset(env, state, action, params)
+    return _step_then_reset(env, state, action, params)
 
 
 @compiled(may_raise=lambda env, state, action, params: checks_actions(params))
@@ -372,12 +372,32 @@ def _fused_step(env: ArcEnvironment, state: ArcEnvState, action: Action, params:
         params = declared_params(params)
     if not (isinstance(action, StructuredAction) and steps_and_resets_natively(state, params)):
         reset_rows = lambda states, need, params: reset_natively(states, need, params, _reset_next_where)
-        return step_then_reset(env, state, action, params, reset_rows)
+        return _step_then_reset(env, state, action, params, reset_rows)
     outcome, after, shown = step_and_reset(state, action, params, _reset_next_where)
     source = pairs_of(outcome.state, params)
     _, observation, reward, done, info = _tell(outcome, source, params.config)
     info = with_next_mask(env.info, {**info, "final_observation": observation}, after, params)
     return after, observe(shown, source, params.config), reward, done, info
+
+
+def _step_then_reset(
+    env: Environment[State], state: State, action: Action, params: EnvParams, *reset_rows: ResetRows[State]
+) -> Step[State]:
+    """Do both by the other methods of an environment; ``reset_rows``, at most one, is that of :func:`reset_where`."""
+    # The state of an ended episode is replaced where `done`; what is returned about the step is still that of the old
+    # one.
+    ended, observation, reward, done, info = env.step(state, action, params)
+    reset = lambda state, _, params: env.reset_next(state, params)[0]
+    after = reset_where(done, reset, ended, (), params, *reset_rows)
+    info = with_next_mask(env.info, {**info, "final_observation": observation}, after, params)
+    return after, env.observe(after, params), reward, done, info
+
+
+def with_next_mask(show_info: Callable[[Any, EnvParams], Info], info: Info, after: Any, params: EnvParams) -> Info:
+    """Put the action mask of the state after a reset, whose observation is returned, in place of the ended one's."""
+    if not params.config.action.mask_in_info:
+        return info
+    return {**info, "action_mask": show_info(after, params)["action_mask"]}
 
 
 def _tell(outcome: StepOutcome, source: PairSource, config: JaxArcConfig, tell: Any = make_info) -> Step[ArcEnvState]:

@@ -15,8 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.compilation import with_axes_of_xla
-from jaxarc.envs.forks import require_own_jax
+from jaxarc.envs.compilation import require_own_jax, with_axes_of_xla
 from jaxarc.envs.observations import make_info, observe
 from jaxarc.envs.pairs import on_canvas, pairs_of_task
 from jaxarc.envs.start import split_for_episode, start_episode

@@ -32,7 +32,7 @@ _LEFT_ALONE: Final = ("key", *_OF_TASKS)  # by a step
 _GRID, _COUNTS, _SIMILARITY = (0, 5, 6)  # places among the arrays of a state
 
 StepInXla = Callable[[ArcEnvState, StructuredAction, PairSource, JaxArcConfig], tuple[ArcEnvState, "StepFacts"]]
-ResetBatch = Callable[[str, ArcEnvState, Bool[Array, " B"], EnvParams], ArcEnvState]  # an executor in front
+ResetBatch = Callable[[bool, ArcEnvState, Bool[Array, " B"], EnvParams], ArcEnvState]  # in front: in blocks of rows
 StepAndReset = Callable[[ArcEnvState, StructuredAction, EnvParams], "SteppedAndReset"]  # of a batch
 
 
@@ -234,7 +234,7 @@ def _of_params(params: EnvParams) -> list[int]:
 @functools.cache
 def _without_sums(function: Callable[..., Any]) -> Callable[..., Any]:
     """The cumulative weights follow from the params."""
-    return lambda *arguments: function("compact", *arguments[:-1])
+    return lambda *arguments: function(True, *arguments[:-1])
 
 
 def steps_and_resets_natively(state: ArcEnvState, params: EnvParams) -> bool:

@@ -122,7 +122,7 @@ class ActionSpace(Space):
     operation: DiscreteSubset
     selection_format: str = eqx.field(static=True)
     grid_shape: tuple[int, int] = eqx.field(static=True)
-    executor: str = eqx.field(static=True, default="compact")  # "native": the C++ library draws, the same actions
+    executor: str = eqx.field(static=True, default="xla")  # "native": the C++ library draws, the same actions
 
     def sample(self, key: Key[Array, ""]) -> StructuredAction:
         """Draw a legal operation and, independently, a uniform selection; a mask selects each cell with chance 1/2."""

@@ -1,16 +1,20 @@
-"""Start an episode: its random keys, its pair, its start grid, its first state."""
+"""Start an episode: its random keys, its pair, its start grid, its first state; in a batch, where one ended."""
 
-from typing import NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int8, Int32, UInt32
+from jaxtyping import Array, Bool, Int8, Int32, PyTree, UInt32
 
 from jaxarc.config import EpisodeConfig, JaxArcConfig
 from jaxarc.constants import NUM_COLORS, PADDING
+from jaxarc.envs.batch_rule import Kernel, update_rows, with_batch_rule
 from jaxarc.envs.canvas import Canvas, count_matches, count_union, grid_size, similarity
-from jaxarc.envs.compilation import vary_like
+from jaxarc.envs.compilation import choose_executor, vary_like
 from jaxarc.envs.pairs import PairSource, PairTable, show_demonstrations
+from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState, empty_history
 from jaxarc.fusion import materialize
 from jaxarc.prng import as_typed_key, from_key_data, split_words, to_randint
@@ -149,3 +153,65 @@ def _partly_solved(
     right = jax.random.uniform(key_cells, target.shape, jnp.float32) < share
     mixed = jnp.where(right, target, jnp.maximum(pair_input, jnp.int8(0)))
     return jnp.where(partly, jnp.where(target > PADDING, mixed, jnp.int8(PADDING)), pair_input)
+
+
+RESET_FRACTION: Final = 1 / 16  # of a batch, in a block: an episode of 35 random operations lasts about 20 steps
+
+State = TypeVar("State", bound=PyTree[Array])
+ResetRows = Callable[[State, Bool[Array, " B"], EnvParams], State | None]
+
+
+def reset_where(
+    need: Bool[Array, ""],
+    reset: Callable[[State, Any, EnvParams], State],
+    state: State,
+    facts: PyTree[Array],
+    params: EnvParams,
+    reset_rows: ResetRows[State] = lambda *_: None,
+) -> State:
+    """Replace a state where needed.
+
+    Args:
+        need: whether it is.
+        reset: makes the new state of one environment from the old one and the facts.
+        state: of one environment, or of a batch under ``vmap``.
+        facts: what else ``reset`` needs of each environment.
+        params: what all environments share.
+        reset_rows: does the same for a batch in one call of the C++ library, or returns None where that cannot.
+    """
+    is_native = choose_executor(params.config.environment.executor) == "native"
+
+    def update(rows: tuple[Bool[Array, " B"], State, Any], params: EnvParams, in_blocks: bool | None = None) -> State:
+        # Resets are a kernel that few rows need: blocks of those are gathered, reset and put back. With 4,096
+        # environments a block has 256 rows.
+        one = lambda words, fact: _to_words(reset(_to_keys(words, state), fact, params))
+        kernel = lambda states, facts: jax.vmap(one)(states, facts)
+        return update_rows(rows[0], kernel, rows[1], rows[2], RESET_FRACTION, in_blocks)
+
+    def update_natively(rows: tuple[Bool[Array, " B"], State, Any], params: EnvParams) -> State:
+        states = reset_rows(rows[1], rows[0], params) if is_native else None
+        return update(rows, params) if states is None else states
+
+    def reset_apart(_: Kernel, has_axis: Any, rows: tuple[Bool[Array, "A B"], State, Any], params: EnvParams) -> State:
+        """Each batch has params of its own: nothing to fold."""
+        # All rows: under vmap the loop over blocks would run, in every batch, as long as the batch that needs the most.
+        axes = jax.tree.map(lambda has: 0 if has else None, has_axis)
+        return jax.vmap(functools.partial(update, in_blocks=False), (0, axes))(rows, params)
+
+    rows = (need, _to_words(state), facts)
+    return _to_keys(with_batch_rule(update_natively, reset_apart)(rows, params), state)
+
+
+def _to_words(state: PyTree[Array]) -> PyTree[Array]:
+    """Return a state with the words of its typed keys, as an environment of a user may have them: words have bits."""
+    return jax.tree.map(lambda leaf: jax.random.key_data(leaf) if _is_key(leaf) else leaf, state)
+
+
+def _to_keys(words: State, like: State) -> State:
+    """Return the state whose words these are; keys are where ``like`` has them."""
+    to_key = lambda leaf, key: jax.random.wrap_key_data(leaf, impl=jax.random.key_impl(key)) if _is_key(key) else leaf
+    return jax.tree.map(to_key, words, like)
+
+
+def _is_key(leaf: Array) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)

@@ -13,7 +13,6 @@ from jaxtyping import Array, Bool, Float32, Int32
 from jaxarc import constants as c
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.canvas import CheckedAction, count_union, similarity
-from jaxarc.envs.compilation import statics_of
 from jaxarc.envs.declared import as_declared
 from jaxarc.envs.native_batch import (
     ResetBatch,
@@ -24,7 +23,7 @@ from jaxarc.envs.native_batch import (
     step_natively,
     steps_natively,
 )
-from jaxarc.envs.operations.execute import execute
+from jaxarc.envs.operations.execute import execute, statics_of
 from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair, pairs_in_play
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState, append_record, declared_state
@@ -78,7 +77,7 @@ def step_and_reset(
         state: of one environment.
         action: what to do.
         params: those of the state.
-        reset: starts the next episodes of a batch that need it, in XLA; its first argument is an executor.
+        reset: starts the next episodes of a batch that need it, in XLA; first it is told whether in blocks of rows.
 
     Returns:
         The outcome of the step, in the state of which only counters, similarity, endings and grid are those of the
@@ -105,18 +104,18 @@ def _step_and_reset_apart(reset: ResetBatch) -> tuple[StepAndReset, StepAndReset
     """Return what steps and resets a batch in XLA, and what steps it by the library and resets it in XLA."""
 
     def step_then_reset(
-        step: Callable[..., Any], executor: str, states: ArcEnvState, actions: StructuredAction, params: EnvParams
+        step: Callable[..., Any], in_blocks: bool, states: ArcEnvState, actions: StructuredAction, params: EnvParams
     ) -> SteppedAndReset:
         one = lambda state, action: step(state, action, pairs_of(state, params), params.config)
         ended, facts = jax.vmap(one)(states, actions)
-        after = reset(executor, ended, ended.done, params)
+        after = reset(in_blocks, ended, ended.done, params)
         of_step = (ended.endings, ended.counts, ended.similarity_score, states.similarity_score)
         return SteppedAndReset(after, facts, *of_step, after.canvas.grid, ended.canvas.grid)
 
     by_library = functools.partial(step_natively, in_xla=_step_in_xla)
     # By parts is under vmap over params: there blocks of rows would go on as long as in the batch that needs most.
-    apart = functools.partial(step_then_reset, by_library, "dense")
-    return functools.partial(step_then_reset, _step_in_xla, "compact"), apart
+    apart = functools.partial(step_then_reset, by_library, False)
+    return functools.partial(step_then_reset, _step_in_xla, True), apart
 
 
 def pairs_of(state: ArcEnvState, params: EnvParams) -> PairSource:
@@ -190,7 +189,7 @@ def _step_in_xla(
     """Do what the library does, where that cannot be called."""
     # An invalid action was refused before.
     refused = {"invalid_action_policy": "noop"} if config.action.invalid_action_policy == "raise" else {}
-    after, running, inputs = _step(state, action, source, config.with_fields(executor="compact", **refused))
+    after, running, inputs = _step(state, action, source, config.with_fields(executor="xla", **refused))
     return after, StepFacts(running, inputs.newly_solved, inputs.wrong_submission, inputs.invalid)
 
 

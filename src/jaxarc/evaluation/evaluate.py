@@ -17,7 +17,7 @@ import numpy as np
 from jaxarc.config import AugmentationConfig, EvaluationConfig, JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.datasets.given_tasks import GivenTasks
-from jaxarc.envs.forks import require_own_jax
+from jaxarc.envs.compilation import require_own_jax
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, as_agent
 from jaxarc.evaluation.episodes import Episodes, play_episodes

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Int8, Int32
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.canvas import Canvas, grid_size
-from jaxarc.envs.compilation import KernelStatics, statics_of
+from jaxarc.envs.operations.execute import KernelStatics, statics_of
 from jaxarc.envs.pairs import pairs_in_play
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState

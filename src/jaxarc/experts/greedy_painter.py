@@ -23,8 +23,8 @@ from jaxtyping import Array, Bool, Float32, Int8, Int32
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
 from jaxarc.envs.batch_rule import no_shared_arrays, with_batch_rule
-from jaxarc.envs.compilation import choose_executor
 from jaxarc.envs.structured_actions import BboxAction
+from jaxarc.fusion import compiles_for_cpu
 from jaxarc.types import Observation, PRNGKey
 
 _LANES: Final = 8  # boundaries between rows are padded to a multiple, so that loops over them fill vector registers
@@ -80,7 +80,7 @@ class _Box(NamedTuple):
 def _choose_rows(grids: tuple[Int8[Array, "B H W"], Int8[Array, "B H W"]], _: tuple[()]) -> BboxAction:
     """Choose for all environments at once, or on a CPU for a few at a time, whose arrays stay in its cache."""
     choose = lambda pair: _choose(*pair)
-    if choose_executor("auto") == "dense":
+    if not compiles_for_cpu():
         return jax.vmap(choose)(grids)
     batch, height, _width = grids[0].shape
     # For 30 rows there are 32 boundaries: 20,000 / (10 * 32 * 32) is below 2, so groups have the smallest size, 4.

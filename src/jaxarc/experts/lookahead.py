@@ -11,7 +11,7 @@ where ``wanted`` has a bit for each cell whose target has the color, ``right`` f
     grid 0 0 3 5     target 3 3 3 0     filling columns 0..2 with 3:  wanted 1 1 1 .   right . . 1 .   gain 3 - 1 = 2
 
 A spoiled cell is one that is right but not wanted, so the difference counts it as -1. Flood fills and the other
-operations do make grids, for compacted blocks of those candidates only.
+operations do make grids, for blocks of those candidates only.
 """
 
 import dataclasses
@@ -25,11 +25,9 @@ from jaxtyping import Array, Bool, Float32, Int32, Shaped, UInt32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.batch_rule import Kernel, no_shared_arrays, with_batch_rule
+from jaxarc.envs.batch_rule import Kernel, no_shared_arrays, update_rows, with_batch_rule
 from jaxarc.envs.canvas import BoundingBox, Canvas, CheckedAction, count_matches, count_union, pack_columns, similarity
-from jaxarc.envs.compilation import KernelStatics, compact, update_rows
-from jaxarc.envs.operations.execute import execute_batch
-from jaxarc.envs.operations.flood import flood_fill
+from jaxarc.envs.operations.execute import KernelStatics, execute_batch
 from jaxarc.envs.operations.kernels import ResolvedSelection, resolve_selection
 from jaxarc.envs.pairs import PairTable
 from jaxarc.envs.params import EnvParams
@@ -44,15 +42,14 @@ from jaxarc.experts.canvas_state import (
     check_edits,
     edit_statics,
 )
-from jaxarc.fusion import materialize
+from jaxarc.fusion import compiles_for_cpu, materialize
 from jaxarc.prng import as_typed_key
 from jaxarc.types import Observation, PRNGKey
 
 RIGHT_SUBMIT: Final = 2.0  # above the score of any edit
 WRONG_SUBMIT: Final = -1.0  # below it
-_FLOOD_FRACTION: Final = 1 / 8  # of all candidates in one block
-_OTHER_FRACTION: Final = 1 / 16
-_OTHER_EDITS: Final = OperationSet(((c.MOVE_UP, c.SUBMIT - 1),))
+_BLOCK_FRACTION: Final = 1 / 8  # of all candidates in one block
+_GRID_EDITS: Final = OperationSet(((c.FLOOD_FILL, c.SUBMIT - 1),))  # those of which grids are made
 
 
 class CandidateScores(NamedTuple):
@@ -193,7 +190,7 @@ def _count_with_batch_rule(statics: KernelStatics) -> Kernel:
     def kernel(rows: tuple[CanvasState, CheckedEdits], _: tuple[()]) -> Outcomes:
         one = lambda row: _outcomes(row[0], row[1], statics)
         # On a CPU one canvas after the other, so that its arrays stay in the cache.
-        return jax.vmap(one)(rows) if statics.executor == "dense" else jax.lax.map(one, rows)
+        return jax.lax.map(one, rows) if compiles_for_cpu() else jax.vmap(one)(rows)
 
     return with_batch_rule(kernel, no_shared_arrays)
 
@@ -208,23 +205,17 @@ def _outcomes(canvas_state: CanvasState, edits: CheckedEdits, statics: KernelSta
     use = resolve_selection(canvases, action, statics.shape)
     base = count_matches(canvas.grid, canvas.target)
     fills = (operation >= c.FILL) & (operation < c.FLOOD_FILL)
-    floods = (operation >= c.FLOOD_FILL) & (operation < c.MOVE_UP) & use.is_single
-    others = (operation >= c.MOVE_UP) & (operation != c.SUBMIT)
-    # At first every candidate counts what the grid counts now, and fills what they add to it. The other kinds then
-    # replace their rows: floods, then all other edits, which may change the size.
+    # A flood on none or several cells does nothing.
+    edits_grid = _GRID_EDITS.has(operation) & (use.is_single | ~FLOODS.has(operation))
+    # At first every candidate counts what the grid counts now, and fills what they add to it. The others then replace
+    # their rows, collected into blocks, so that grids are made for those rows only.
     out = Outcomes(
         base + jnp.where(fills, _gain_of_fills(canvas, operation, use, statics), 0),
         jnp.broadcast_to(count_union(canvas.sizes[:4]), (count,)),
     )
-    # Rows of floods and of other operations, collected into blocks, so that their kernels run on those rows only.
-    flood_blocks, other_blocks = compact([floods, others])
-    if statics.has(FLOODS):
-        kernel = functools.partial(_flood, canvas=canvas, statics=statics)
-        ins = (operation, use.effective.top, use.effective.left)
-        out = update_rows(statics.executor, flood_blocks, kernel, out, ins, _FLOOD_FRACTION)
-    if statics.has(_OTHER_EDITS):
+    if statics.has(_GRID_EDITS):
         kernel = functools.partial(_edit, canvas_state=canvas_state, statics=statics)
-        out = update_rows(statics.executor, other_blocks, kernel, out, action, _OTHER_FRACTION)
+        out = update_rows(edits_grid, kernel, out, action, _BLOCK_FRACTION)
     return out
 
 
@@ -258,31 +249,14 @@ def _columns_of(box: BoundingBox, width: int) -> UInt32[Array, "W k"]:
     return jnp.where((columns >= box.left[None]) & (columns <= box.right[None]), rows, jnp.uint32(0))
 
 
-def _flood(
-    out: Outcomes,
-    ins: tuple[Int32[Array, " block"], Int32[Array, " block"], Int32[Array, " block"]],
-    canvas: Canvas,
-    statics: KernelStatics,
-) -> Outcomes:
-    """Count the outcomes of a block of flood fills, made of operations, rows and columns."""
-    operation, row, column = ins
-    is_flood = (operation >= c.FLOOD_FILL) & (operation < c.MOVE_UP)  # the last rows of a block may be other operations
-    row = jnp.where(is_flood, row, 0)
-    column = jnp.where(is_flood, column, 0)
-    grids = _repeat(canvas.grid, operation)
-    grids = flood_fill(grids, operation, row, column, statics.shape, statics.is_fused)
-    return Outcomes(count_matches(grids, _repeat(canvas.target, operation)), out.union)
-
-
 def _edit(out: Outcomes, action: CheckedAction, canvas_state: CanvasState, statics: KernelStatics) -> Outcomes:
-    """Count the outcomes of a block of moves, turns, copies and the like."""
-    operation = action.operation
-    is_other = (operation >= c.MOVE_UP) & (operation != c.SUBMIT)
-    action = CheckedAction(jnp.where(is_other, operation, c.NO_OPERATION), action.selection, action.row)
+    """Count the outcomes of a block of floods, moves, turns, copies and the like."""
+    operation = jnp.where(_GRID_EDITS.has(action.operation), action.operation, c.NO_OPERATION)
+    action = CheckedAction(operation, action.selection, action.row)
     canvases = jax.tree.map(lambda leaf: _repeat(leaf, operation), canvas_state.canvas)
     # The one operation that loads a pair here is "copy input", and its pair is row 0 of a table of one.
     table = PairTable(canvas_state.pair_input[None], canvas_state.canvas.target[None])
-    rest = tuple(i for i in statics.operations if i >= c.MOVE_UP)
+    rest = tuple(i for i in statics.operations if i >= c.FLOOD_FILL)
     canvases, matches = execute_batch(canvases, action, table, dataclasses.replace(statics, operations=rest))
     return Outcomes(matches, count_union(canvases.sizes[:, :4]))
 

@@ -1,18 +1,17 @@
 """States on disk without their task: the file names the task, and the reader brings it.
 
-A file is a line of magic, the checksum of all that follows, a line of JSON about the task, and the leaves of the state
-as Equinox writes them, compressed by zlib. A wrong, damaged or foreign file is an error, never a wrong state.
+A file is a line of magic, the checksum of all that follows, a line of JSON about the task and the arrays, and the bytes
+of the arrays, compressed by zlib. A wrong, damaged or foreign file is an error, never a wrong state.
 """
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import zlib
-from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-import equinox as eqx
 import jax
 import numpy as np
 
@@ -24,7 +23,6 @@ from jaxarc.types import JaxArcTask
 
 MAGIC = b"jaxarc state 1\n"
 _MOST_OF_SHAPE: Final = (1000, 1000, MAX_GRID_SIZE, MAX_GRID_SIZE)  # slots for tests and demonstrations, rows, columns
-_BYTES_ABOUT_A_LEAF: Final = 256  # dtype and shape, before the numbers of each leaf; 128 are usual
 
 
 class StateFileError(JaxarcError, ValueError):
@@ -79,14 +77,15 @@ def save_state_efficiently(state: Any, path: str | Path) -> Path:
     task_id = extract_task_id_from_index(state.task_index)
     if task_id is None:
         raise ValueError("the state's task has no id; make it with task_index=register_task(task_id)")
+    bare = dataclasses.replace(state, task_data=None)
     header = {
         "task_id": task_id,
         "task_checksum": task_checksum(state.original_task),
         "task_shape": _shape_of(state.task_data),
+        "arrays": _layout_of(bare),
     }
-    leaves = BytesIO()
-    eqx.tree_serialise_leaves(leaves, dataclasses.replace(state, task_data=None))
-    content = json.dumps(header, sort_keys=True).encode() + b"\n" + zlib.compress(leaves.getvalue())
+    packed = zlib.compress(b"".join(leaf.tobytes() for leaf in jax.tree.leaves(bare)), level=1)
+    content = json.dumps(header, sort_keys=True).encode() + b"\n" + packed
     return write_whole(path, MAGIC + hashlib.sha256(content).digest() + content, flush=False)
 
 
@@ -108,17 +107,26 @@ def load_state_efficiently(path: str | Path, parser: Parser, dummy_state: Any) -
         KeyError: the parser has no task of that id.
     """
     header, packed = _read(Path(path))
-    # Read as NumPy, and put on the device at once: a call for each array takes longer than reading it.
-    like = jax.tree.map(lambda leaf: np.empty(leaf.shape, leaf.dtype), dataclasses.replace(dummy_state, task_data=None))
-    longest = sum(leaf.nbytes + _BYTES_ABOUT_A_LEAF for leaf in jax.tree.leaves(like))
-    try:
-        leaves = zlib.decompressobj().decompress(packed, longest)
-        state = jax.device_put(eqx.tree_deserialise_leaves(BytesIO(leaves), like))
-    except (zlib.error, ValueError, EOFError, RuntimeError) as error:
+    like = dataclasses.replace(dummy_state, task_data=None)
+    leaves, structure = jax.tree.flatten(like)
+    size = sum(leaf.nbytes for leaf in leaves)
+    if header["arrays"] != _layout_of(like):
         raise StateFileError(
-            f"{path}: its arrays are not those of dummy_state ({' '.join(str(error).split())[:300]}); make dummy_state "
-            "with the config of the saved state"
-        ) from error
+            f"{path}: its arrays, {header['arrays']!s:.200}, are not those of dummy_state, {_layout_of(like)!s:.200}; "
+            "make dummy_state with the config of the saved state"
+        )
+    try:
+        content = zlib.decompressobj().decompress(packed, size + 1)
+    except zlib.error as error:
+        raise StateFileError(f"{path}: its arrays cannot be unpacked ({error}); save the state again") from error
+    if len(content) != size:
+        raise StateFileError(f"{path}: its arrays have {len(content)} bytes or more, not {size}; save the state again")
+    ends = itertools.accumulate(leaf.nbytes for leaf in leaves)
+    arrays = [
+        np.frombuffer(content[end - leaf.nbytes : end], leaf.dtype).reshape(leaf.shape)
+        for leaf, end in zip(leaves, ends, strict=True)
+    ]
+    state = jax.device_put(jax.tree.unflatten(structure, arrays))  # at once: a call for each takes longer
     task = parser.get_task_by_id(header["task_id"])
     if task_checksum(task) != header["task_checksum"]:
         raise StateFileError(
@@ -147,6 +155,12 @@ def task_checksum(task: JaxArcTask) -> str:
     return digest.hexdigest()
 
 
+def _layout_of(state: Any) -> list[Any]:
+    """What must be the same of two states for the arrays of one to be those of the other."""
+    arrays = [[str(leaf.dtype), list(leaf.shape)] for leaf in jax.tree.leaves(state)]
+    return [list(state.grid_shape), state.selection_format, *arrays]
+
+
 def _shape_of(task: JaxArcTask) -> list[int]:
     """Slots for tests and for demonstrations, rows and columns."""
     return [task.test_input_grids.shape[0], *task.input_grids_examples.shape]
@@ -168,7 +182,7 @@ def _read(path: Path) -> tuple[dict[str, Any], bytes]:
         header = json.loads(line)
         sides = zip(header["task_shape"], _MOST_OF_SHAPE, strict=True)
         are_texts = type(header["task_id"]) is type(header["task_checksum"]) is str
-        if are_texts and all(type(side) is int and 0 < side <= most for side, most in sides):
+        if are_texts and "arrays" in header and all(type(side) is int and 0 < side <= most for side, most in sides):
             return header, packed
     except (ValueError, TypeError, KeyError, RecursionError):
         pass

@@ -74,8 +74,8 @@ def native_library() -> NativeLibrary | None:
     except (JaxarcError, OSError, subprocess.SubprocessError) as error:
         # The line of code that asked is nothing that the user could change, so the warning names a folder in its place.
         warnings.warn_explicit(
-            f"steps run on the compact executor, which is slower: {_in_one_line(error)}; set CXX to a C++ compiler and "
-            "JAXARC_CACHE to a folder of your own, or environment.executor to 'compact'",
+            f"steps run on the executor of XLA, which is slower: {_in_one_line(error)}; set CXX to a C++ compiler and "
+            "JAXARC_CACHE to a folder of your own, or environment.executor to 'xla'",
             NativeLibraryWarning,
             filename=str(_SOURCES),
             lineno=1,

@@ -22,11 +22,11 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float32, Int32, Key, PyTree, UInt32
 
-from jaxarc.envs.compilation import choose_executor
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import fold_in_each
 from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.fusion import compiles_for_cpu
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, envs_per_device, is_array, local_rows, padded_size
 from jaxarc.parallel.metrics import (
     EpisodeMetrics,
@@ -144,7 +144,7 @@ def compile_play(statics: RolloutStatics, num_steps: int) -> Program:
     return _compile(_shard_mapped(statics, play, in_specs, (SPLIT, _RECORDED), donated=3), *arguments)
 
 
-def chunk_size(num_envs: int, executor: str) -> int:
+def chunk_size(num_envs: int) -> int:
     """Return how many environments a device plays to the end before it turns to the next ones.
 
     On a CPU a chunk that fits into the cache takes all its steps there, where a larger batch would come from memory in
@@ -152,7 +152,7 @@ def chunk_size(num_envs: int, executor: str) -> int:
     in 256 .. 1024: 1,000 environments are one chunk, 4,096 are four of 1,024, 1,500 are two of 750. A batch without
     such a divisor, as 1,031 (a prime), is one chunk.
     """
-    if choose_executor(executor) == "dense" or num_envs <= LARGEST_CHUNK:
+    if not compiles_for_cpu() or num_envs <= LARGEST_CHUNK:
         return num_envs
     sizes = [size for size in range(SMALLEST_CHUNK, LARGEST_CHUNK + 1) if num_envs % size == 0]
     return max(sizes, default=num_envs)
@@ -184,10 +184,9 @@ def _play(
     num_steps: int,
 ) -> tuple[RolloutCarry, Trajectory | None]:
     """Step this device's environments, chunk by chunk."""
-    _, params, _ = _unflatten(statics, arrays)
     steps = first_step + jnp.arange(num_steps, dtype=jnp.int32)
     index, counts = local_rows(statics.num_envs, statics.mesh)
-    size = chunk_size(index.shape[0], params.config.environment.executor)
+    size = chunk_size(index.shape[0])
     if size == index.shape[0]:
         return _play_chunk(statics, arrays, key_data, steps, index, counts, carry)
     # Rows [B', ...] become chunks [C, size, ...]: 4096 rows in chunks of 1024 are [4, 1024, ...]. The loop carries all

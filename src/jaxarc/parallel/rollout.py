@@ -18,8 +18,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jaxtyping import Array, PyTree, UInt32
 
+from jaxarc.envs.compilation import require_own_jax
 from jaxarc.envs.environment import Environment
-from jaxarc.envs.forks import require_own_jax
 from jaxarc.envs.params import EnvParams
 from jaxarc.parallel.memory import available_memory, require_memory, size_of
 from jaxarc.parallel.mesh import (

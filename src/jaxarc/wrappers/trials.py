@@ -9,11 +9,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Int, Int32, UInt32
 
 from jaxarc.envs.compilation import compiled, vary_like
-from jaxarc.envs.conditional_reset import reset_where, with_next_mask
-from jaxarc.envs.environment import Action, Environment, Step, checks_actions
+from jaxarc.envs.environment import Action, Environment, Step, checks_actions, with_next_mask
 from jaxarc.envs.observations import add_number, add_number_space
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Space
+from jaxarc.envs.start import reset_where
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.prng import as_typed_key, from_key_data, random_bits, to_randint
 from jaxarc.types import Info, Observation, PRNGKey

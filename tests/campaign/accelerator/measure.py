@@ -79,11 +79,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def different_leaves(side: int, one: Any, other: Any, num_envs: int = COMPARED_ENVS) -> list[str]:
-    """Play the same episodes on two devices, and name what differs: the compact executor against the dense one."""
+    """Play the same episodes on two devices, and name what differs."""
     results = []
-    for device, executor in ((one, "dense"), (other, "compact")):
+    for device in (one, other):
         with jax.default_device(device):
-            start, roll = _rollout(side, num_envs, executor)
+            start, roll = _rollout(side, num_envs)
             states = start(jax.random.key(0))
             results.append(jax.device_get(roll(states, jax.random.key(1))))
     leaves = (jax.tree_util.tree_leaves_with_path(result) for result in results)
@@ -97,7 +97,7 @@ def measured_rows(extent: Extent) -> Iterator[dict[str, Any]]:
     for side in SIDES:
         for num_envs in extent.sizes:
             try:
-                start, roll = _rollout(side, num_envs, "dense")
+                start, roll = _rollout(side, num_envs)
                 play = lambda states, roll=roll: roll(states, jax.random.key(1))[0]
                 calls = _calls_per_second(play, start(jax.random.key(0)), extent.seconds)
             except jax.errors.JaxRuntimeError as error:
@@ -108,7 +108,7 @@ def measured_rows(extent: Extent) -> Iterator[dict[str, Any]]:
             what = f"steps of {num_envs:,} environments, {side}x{side}, box actions"
             yield _row(what, side, num_envs, calls * STEPS * num_envs, bound)
     num_envs = extent.sizes[len(extent.sizes) // 2]
-    start, _ = _rollout(30, num_envs, "dense")
+    start, _ = _rollout(30, num_envs)
     calls = _calls_per_second(lambda _: start(jax.random.key(2)), start(jax.random.key(0)), extent.seconds)
     bound = _bound(bounds["reset-30"], num_envs)
     yield _row(f"resets of {num_envs:,} environments, 30x30", None, num_envs, calls * num_envs, bound)
@@ -160,10 +160,10 @@ def draw(rows: Sequence[dict[str, Any]], device: str, path: Path) -> None:
     plt.close(figure)
 
 
-def _rollout(side: int, num_envs: int, executor: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _rollout(side: int, num_envs: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return two compiled functions: from a key to states, and from states and a key to states and what was played."""
     fits = {} if side == 30 else {"max_grid_height": side, "max_grid_width": side, "too_large": "skip"}
-    rules = {"invalid_action_policy": "noop", "history_enabled": False, "executor": executor, **fits}
+    rules = {"invalid_action_policy": "noop", "history_enabled": False, "executor": "xla", **fits}
     env, params = jaxarc.make("arc-agi-1/training", selection_format="bbox", **rules)
     env = AutoReset(env)
     policy = vectorize(RandomPolicy(env.action_space(params)))

@@ -37,7 +37,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "auto_reset": SWITCHES,
     "batch": ("one", "few", "many"),
     "compiled": ("as users do", "quickly"),
-    "executor": ("native", "compact", "dense"),
+    "executor": ("native", "xla"),
     # what is played
     "shape": ((1, 1), (1, 6), (4, 1), (3, 7), (5, 5), (12, 9), (30, 4), (30, 30)),
     "tasks": ("one pair", "few pairs", "uneven", "31 pairs", "generated"),

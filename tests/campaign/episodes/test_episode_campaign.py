@@ -58,7 +58,7 @@ def programs():
     """Combinations with their steps, 200,000 in all, which between them have many pairs of option values."""
     small, long = Schedule(SMALL_OPTIONS, forbids, seed=5), Schedule(LONG_OPTIONS, forbids, seed=3)
     large = {**PLAIN, "batch": "many", "shape": (30, 30), "include_demonstrations": False}
-    executors = ("native", "compact", "dense")
+    executors = ("native", "xla")
     yield from ((small.draw(), 8_000) for _ in range(4))
     yield from (({**long.draw(), "executor": executor}, 53_000) for executor in executors)
     yield from (({**large, "executor": executor}, 2_000) for executor in executors)
@@ -122,7 +122,7 @@ def test_mistake_is_reported_as_the_shortest_episode_that_shows_it():
     def too_late(submitted, all_solved, submission_count, step_count, config):
         return decide_ending(submitted, all_solved, submission_count, step_count - 1, config)
 
-    combination = {**PLAIN, "executor": "compact", "shape": (4, 1), "max_episode_steps": 2, "max_submissions": 1000}
+    combination = {**PLAIN, "executor": "xla", "shape": (4, 1), "max_episode_steps": 2, "max_submissions": 1000}
     with patch("jaxarc.envs.transition.decide_ending", too_late):
         tally, finding = fuzz_episodes.play_program(combination, 3, 1000)
         assert tally.steps < 1000

@@ -6,11 +6,11 @@ One step, from the environment's method to the new state::
       transition.take_step        one environment; everything below it works under vmap
         check_action              values in range, legal or not         structured_actions.py
         choose_pair               the pair that operations 35..41 load  pairs.py
-        execute                   one environment of a batch kernel     this file, compilation.py
+        execute                   one environment of a batch kernel     this file, batch_rule.py
           resolve_selection       chosen cells within the active area   kernels.py
-          compact, update_rows    the rows that need a family           compilation.py
-          flood, shift, turn      run on those rows only                kernels.py
-          copy_input, change_pair                                       pairs.py
+          flood_fill              10..19                                flood.py
+          rearrange_cells         20..30: moves, turns, copy and paste  kernels.py
+          load                    32, 35..41                            pairs.py
           write                   fill, cut, clear, edge of a resize
           count_matches           cells equal to the target             canvas.py
           next_selection          what the state keeps of it            kernels.py
@@ -21,18 +21,19 @@ One step, from the environment's method to the new state::
 With the native executor one call of the C++ library does what stands below take_step, but for the reward; it is made by
 ``native_batch.py``. The native executor of this file is for those who edit without a step.
 
-Each family of operations is one kernel, and an operation is of one family at most, so the families' updates commute.
+XLA computes each family of operations for all environments, without a branch for which an accelerator would make the
+host wait, and takes its result where it is needed. An operation is of one family at most, so their order is free.
 """
 
 import dataclasses
 import functools
 from collections.abc import Callable
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Int8, Int32, PyTree
+from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc import constants as c
+from jaxarc.config import JaxArcConfig
 from jaxarc.constants import PADDING
 from jaxarc.envs.batch_rule import with_batch_rule
 from jaxarc.envs.canvas import (
@@ -43,11 +44,12 @@ from jaxarc.envs.canvas import (
     BoundingBox,
     Canvas,
     CheckedAction,
+    GridShape,
     active_area,
     count_matches,
     grid_size,
 )
-from jaxarc.envs.compilation import CompactedRows, KernelStatics, call_native, compact, update_rows
+from jaxarc.envs.compilation import call_native, choose_executor
 from jaxarc.envs.operations.flood import flood_fill
 from jaxarc.envs.operations.kernels import (
     ResolvedSelection,
@@ -55,8 +57,6 @@ from jaxarc.envs.operations.kernels import (
     next_selection,
     rearrange_cells,
     resolve_selection,
-    shift_cells,
-    turn_box,
 )
 from jaxarc.envs.pairs import PairTable, stack_tables
 from jaxarc.envs.structured_actions import (
@@ -71,29 +71,32 @@ from jaxarc.envs.structured_actions import (
     NEEDS_ONE_CELL,
     SHIFTS,
     TURNS,
+    OperationSet,
 )
 from jaxarc.fusion import compute_once, materialize_call
 
 Grids = Int8[Array, "B HW"]
 Sizes = Int8[Array, "B 6"]
 Operations = Int32[Array, " B"]
-LoadedRows = tuple[Int32[Array, " B"], Int8[Array, "B 10"] | None]  # of the pair table, and the new colors of each
 Edit = tuple[Canvas, Int32[Array, "*B"]]  # the edited canvas, and how many of its cells match the target
 
-# Rows of a block of the compact executor, over rows of the batch: about half of those that usually need the family.
-FLOOD_FRACTION = 1 / 64
-TURN_FRACTION = 1 / 7
-LOAD_FRACTION = 1 / 16
-SHIFT_FRACTION = 1 / 5
-SHIFT_FRACTION_OF_MASKS = 1 / 4  # a random box is often empty, and then not pasted or copied
-_FAMILIES = {
-    "flood": FLOODS,
-    "shift": SHIFTS,
-    "turn": TURNS,
-    "rearrange": SHIFTS | TURNS,
-    "copy_input": LOADS_INPUT,
-    "change_pair": CHANGES_PAIR,
-}
+
+@dataclasses.dataclass(frozen=True)
+class KernelStatics:
+    """The static arguments of the kernels of a step."""
+
+    shape: GridShape  # rows and columns of the canvas, (H, W)
+    executor: str  # "native" or "xla"; the results are the same bit for bit
+    operations: tuple[int, ...]  # the only ones that can occur; families that cannot are left out
+
+    def has(self, operations: OperationSet) -> bool:
+        """Whether any operation of the set can occur."""
+        return any(operation in operations for operation in self.operations)
+
+
+def statics_of(config: JaxArcConfig, operations: tuple[int, ...]) -> KernelStatics:
+    """Return the statics of kernels for a config and the backend that programs are compiled for."""
+    return KernelStatics(config.grid_shape, choose_executor(config.environment.executor), operations)
 
 
 def execute(canvas: Canvas, action: CheckedAction, pairs: PairTable, statics: KernelStatics) -> Edit:
@@ -136,33 +139,35 @@ def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, stati
     grid = canvas.grid
     clipboard = canvas.clipboard
     target = canvas.target
-    # Resize, copy and cut: their sizes follow from the box alone. A load writes the sizes of what it loads further
-    # down.
-    sizes = _new_sizes(canvas.sizes, operation, use)
-    load = (action.row, action.colors)
-    # Families that cannot occur are not traced: where only fills are legal, `needs` is empty and _write does
-    # everything. For the operations "fill, move, flood, move" rows 1 and 3 need a shift and row 2 a flood (of one
-    # cell); the fill needs no family.
-    needs = {name: need for name, need in _needs(operation, use, statics).items() if statics.has(_FAMILIES[name])}
-    rows = dict(zip(needs, compact(list(needs.values())), strict=True)) if needs else {}
-    if "flood" in rows:
-        grid = _flood(grid, operation, use, rows["flood"], statics)
-    # A cut is done in two places: here its cells go to the clipboard, and _write clears them in the grid.
-    if "rearrange" in rows:
-        grid, clipboard = _rearrange((grid, clipboard), canvas, operation, use, rows["rearrange"], statics)
-    if "shift" in rows:
-        grid, clipboard = _shift((grid, clipboard), canvas.sizes, operation, use, rows["shift"], statics)
-    if "turn" in rows:
-        grid = _turn(grid, canvas.sizes, operation, use, rows["turn"], statics)
-    if "copy_input" in rows:
-        grid, sizes = _copy_input((grid, sizes), load, pairs, rows["copy_input"], statics)
-    if "change_pair" in rows:
-        out = (grid, target, clipboard, sizes)
-        grid, target, clipboard, sizes = _change_pair(out, load, pairs, rows["change_pair"], statics)
+    sizes = _new_sizes(canvas.sizes, operation, use)  # of a resize, copy or cut; those of a load follow further down
+    # Families that cannot occur are not traced: where only fills are legal, _write does everything. A cut is done in
+    # two places: here its cells go to the clipboard, and _write clears them in the grid.
+    if statics.has(FLOODS):
+        grid = _flood(grid, operation, use, shape)
+    if statics.has(SHIFTS | TURNS):
+        # Of nothing, a move and a turn take the whole active area; a paste, copy or cut does not apply.
+        needs = TURNS.has(operation) | (SHIFTS.has(operation) & (MOVES.has(operation) | ~use.is_empty))
+        active = active_area(canvas.sizes[:, HEIGHT], canvas.sizes[:, WIDTH], shape)
+        # From the canvas as it was, not from what another family made of it: then all families are one kernel.
+        new = rearrange_cells(canvas.grid, clipboard, operation, use, active, shape)
+        grid, clipboard = _choose(needs, new, (grid, clipboard))
+    if statics.has(LOADS_INPUT):
+        loaded = pairs.input_rows(action.row, action.colors)
+        # Of the six sizes only the first two, of the grid, are new; those of target and clipboard stay.
+        loaded_sizes = jnp.concatenate([_size(loaded, shape), sizes[:, TARGET_HEIGHT:]], axis=1)
+        grid, sizes = _choose(LOADS_INPUT.has(operation), (loaded, loaded_sizes), (grid, sizes))
+    if statics.has(CHANGES_PAIR):
+        # Start on another pair: its input as grid, its output as target, an empty clipboard, of size 0 x 0.
+        loaded, answer = pairs.input_rows(action.row, action.colors), pairs.output_rows(action.row, action.colors)
+        empty = jnp.full_like(clipboard, PADDING)
+        loaded_sizes = jnp.concatenate(
+            [_size(loaded, shape), _size(answer, shape), jnp.zeros_like(sizes[:, CLIPBOARD_HEIGHT:])], axis=1
+        )
+        new, old = (loaded, answer, empty, loaded_sizes), (grid, target, clipboard, sizes)
+        grid, target, clipboard, sizes = _choose(CHANGES_PAIR.has(operation), new, old)
     grid = _write(grid, operation, use, sizes, statics)
-    if statics.is_fused:
-        # All families are computed here; else XLA repeats them in a reset and in a sum.
-        grid, clipboard = compute_once((grid, clipboard))
+    # All families are computed here; else an accelerator repeats them in a reset and in a sum.
+    grid, clipboard = compute_once((grid, clipboard))
     matches = count_matches(grid, target)
     # The kept selection is limited to the active area as it is now, after a resize or a load.
     height, width = (sizes[:, i].astype(jnp.int32) for i in (HEIGHT, WIDTH))
@@ -185,7 +190,7 @@ def _edit_natively(canvas: Canvas, action: CheckedAction, pairs: PairTable, stat
 @functools.cache
 def _edit_in_xla(statics: KernelStatics) -> Callable[..., tuple[Array, ...]]:
     """Return what the library does, of the same arrays."""
-    in_xla = dataclasses.replace(statics, executor="compact")
+    in_xla = dataclasses.replace(statics, executor="xla")
 
     def edit(*arrays: Array) -> tuple[Array, ...]:
         *first, inputs, outputs = arrays
@@ -195,20 +200,6 @@ def _edit_in_xla(statics: KernelStatics) -> Callable[..., tuple[Array, ...]]:
         return canvas.grid, canvas.clipboard, canvas.target, canvas.selection, canvas.sizes, matches
 
     return edit
-
-
-def _needs(operation: Operations, use: ResolvedSelection, statics: KernelStatics) -> dict[str, Bool[Array, " B"]]:
-    """Which environments need which family; each needs one at most."""
-    # A flood on none or several cells and a paste, copy or cut of nothing cannot apply: no kernel runs for them. A move
-    # of nothing moves the whole active area.
-    shifts = SHIFTS.has(operation) & (MOVES.has(operation) | ~use.is_empty)
-    turns = TURNS.has(operation)
-    return {
-        "flood": FLOODS.has(operation) & use.is_single,
-        **({"rearrange": shifts | turns} if statics.is_fused else {"shift": shifts, "turn": turns}),
-        "copy_input": LOADS_INPUT.has(operation),
-        "change_pair": CHANGES_PAIR.has(operation),
-    }
 
 
 def _is_applied(operation: Operations, use: ResolvedSelection, holds_content: Bool[Array, " B"]) -> Bool[Array, " B"]:
@@ -222,109 +213,21 @@ def _is_applied(operation: Operations, use: ResolvedSelection, holds_content: Bo
     return possible & (operation >= 0)
 
 
-def _flood(
-    grid: Grids, operation: Operations, use: ResolvedSelection, rows: CompactedRows, statics: KernelStatics
-) -> Grids:
-    def kernel(grid: Grids, ins: tuple[Operations, Int32[Array, " B"], Int32[Array, " B"]]) -> Grids:
-        operation, row, column = ins
-        return flood_fill(grid, operation, row, column, statics.shape, statics.is_fused)
-
-    # The last block may be filled up with rows that need no flood; they start at cell (0, 0), which always exists.
-    row = jnp.where(rows.need, use.effective.top, 0)
-    column = jnp.where(rows.need, use.effective.left, 0)
-    return update_rows(statics.executor, rows, kernel, grid, (operation, row, column), FLOOD_FRACTION)
+def _flood(grid: Grids, operation: Operations, use: ResolvedSelection, shape: GridShape) -> Grids:
+    """Flood from the chosen cell; on none or several cells a flood does not apply."""
+    needs = FLOODS.has(operation) & use.is_single
+    # The others start at cell (0, 0), which always exists.
+    row = jnp.where(needs, use.effective.top, 0)
+    column = jnp.where(needs, use.effective.left, 0)
+    return _choose(needs, (flood_fill(grid, operation, row, column, shape),), (grid,))[0]
 
 
-def _shift(
-    out: tuple[Grids, Grids],
-    sizes: Sizes,
-    operation: Operations,
-    use: ResolvedSelection,
-    rows: CompactedRows,
-    statics: KernelStatics,
-) -> tuple[Grids, Grids]:
-    """Move, paste, copy and cut; ``out`` is grid and clipboard."""
-
-    def kernel(out: tuple[Grids, Grids], ins: PyTree[Array]) -> tuple[Grids, Grids]:
-        grid, clipboard = out
-        operation, box, is_empty, raw, sizes = ins
-        active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], statics.shape)
-        cells = effective_cells(box, is_empty, raw, active, statics.shape)
-        result = shift_cells(grid, clipboard, operation, box, cells, active, statics.shape)
-        # One result for each row: the new clipboard of a copy or cut, the new grid of a move or paste.
-        copies = COPIES.has(operation)[:, None]
-        return jnp.where(copies, grid, result), jnp.where(copies, result, clipboard)
-
-    ins = (operation, use.effective, use.is_empty, use.raw, sizes)
-    block_fraction = SHIFT_FRACTION if use.raw is None else SHIFT_FRACTION_OF_MASKS
-    return update_rows(statics.executor, rows, kernel, out, ins, block_fraction)
+def _choose(needs: Bool[Array, " B"], new: tuple[Array, ...], old: tuple[Array, ...]) -> tuple[Array, ...]:
+    return tuple(jnp.where(needs[:, None], one, other) for one, other in zip(new, old, strict=True))
 
 
-def _turn(
-    grid: Grids,
-    sizes: Sizes,
-    operation: Operations,
-    use: ResolvedSelection,
-    rows: CompactedRows,
-    statics: KernelStatics,
-) -> Grids:
-    """Rotate and flip."""
-
-    def kernel(grid: Grids, ins: tuple[Operations, BoundingBox, Sizes]) -> Grids:
-        operation, box, sizes = ins
-        active = active_area(sizes[:, HEIGHT], sizes[:, WIDTH], statics.shape)
-        return turn_box(grid, operation, box, active, statics.shape)
-
-    return update_rows(statics.executor, rows, kernel, grid, (operation, use.effective, sizes), TURN_FRACTION)
-
-
-def _rearrange(
-    out: tuple[Grids, Grids],
-    canvas: Canvas,
-    operation: Operations,
-    use: ResolvedSelection,
-    rows: CompactedRows,
-    statics: KernelStatics,
-) -> tuple[Grids, Grids]:
-    """Shifts and turns of all rows; ``out`` is grid and clipboard."""
-    active = active_area(canvas.sizes[:, HEIGHT], canvas.sizes[:, WIDTH], statics.shape)
-    # From the canvas as it was, not from what another family made of it: then all families are one kernel.
-    new = rearrange_cells(canvas.grid, canvas.clipboard, operation, use, active, statics.shape)
-    return jax.tree.map(lambda new, old: jnp.where(rows.need[:, None], new, old), new, out)
-
-
-def _copy_input(
-    out: tuple[Grids, Sizes], load: LoadedRows, pairs: PairTable, rows: CompactedRows, statics: KernelStatics
-) -> tuple[Grids, Sizes]:
-    """Make grid and active area those of the pair's input; ``out`` is grid and sizes."""
-
-    def kernel(out: tuple[Grids, Sizes], load: LoadedRows) -> tuple[Grids, Sizes]:
-        grid = pairs.input_rows(*load)
-        # Of the six sizes only the first two, of the grid, are new; those of target and clipboard stay.
-        active = jnp.stack(grid_size(grid, statics.shape), axis=1)
-        return grid, jnp.concatenate([active, out[1][:, TARGET_HEIGHT:]], axis=1)
-
-    return update_rows(statics.executor, rows, kernel, out, load, LOAD_FRACTION)
-
-
-def _change_pair(
-    out: tuple[Grids, Grids, Grids, Sizes],
-    load: LoadedRows,
-    pairs: PairTable,
-    rows: CompactedRows,
-    statics: KernelStatics,
-) -> tuple[Grids, Grids, Grids, Sizes]:
-    """Start on the pair to load: its input as grid, its output as target, an empty clipboard."""
-
-    def kernel(out: tuple[Grids, Grids, Grids, Sizes], load: LoadedRows) -> tuple[Grids, Grids, Grids, Sizes]:
-        grid = pairs.input_rows(*load)
-        target = pairs.output_rows(*load)
-        # Nothing of the old row is kept: `out` only says which shapes to fill. The clipboard is empty, of size 0 x 0.
-        zeros = jnp.zeros_like(out[3][:, 0])
-        sizes = [*grid_size(grid, statics.shape), *grid_size(target, statics.shape), zeros, zeros]
-        return grid, target, jnp.full_like(out[2], PADDING), jnp.stack(sizes, axis=1)
-
-    return update_rows(statics.executor, rows, kernel, out, load, LOAD_FRACTION)
+def _size(grid: Grids, shape: GridShape) -> Int8[Array, "B 2"]:
+    return jnp.stack(grid_size(grid, shape), axis=1)
 
 
 def _new_sizes(sizes: Sizes, operation: Operations, use: ResolvedSelection) -> Sizes:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Bool, Int8, Int32, UInt32
 
 from jaxarc.constants import FLOOD_FILL
 from jaxarc.envs.canvas import GridShape, pack_columns, per_cell, unpack_columns
-from jaxarc.fusion import compiles_triton, compute_once, materialize_call
+from jaxarc.fusion import compiles_for_cpu, compiles_triton, compute_once, materialize_call
 
 Words = UInt32[Array, " B"]  # one column of each grid
 Sweep = tuple[list[Words], Bool[Array, ""]]  # what is reached, column by column, and whether that can spread
@@ -24,7 +24,6 @@ def flood_fill(
     row: Int32[Array, " B"],
     column: Int32[Array, " B"],
     shape: GridShape,
-    is_fused: bool = False,
 ) -> Int8[Array, "B HW"]:
     """Recolor the 4-connected component of equal color around one active cell per environment.
 
@@ -32,26 +31,20 @@ def flood_fill(
     and left until nothing changes takes 2 to 4 rounds on ARC grids and 8 on spirals, where growing by one cell a round
     takes up to 403.
     """
-    # int8[B, 1], the color to replace; then uint32[W, B], the cells that have it: word [c, b] is column c of grid b.
+    # int8[B, 1], the color to replace; then uint32[B, W], the cells that have it: word [b, c] is column c of grid b.
     start = jnp.take_along_axis(grid, (row * shape[1] + column)[:, None], axis=1)
     pack_same = lambda grid, start: pack_columns(grid == start, shape)  # padding never is the color
     same = materialize_call(pack_same, grid, start, predicate_of=row)
-    if is_fused:
-        # Else XLA packs the columns, and finds the start in a box, once for each use.
-        start_cell = row.astype(jnp.int8), column.astype(jnp.int8)
-        region = _connected_at_once(*compute_once((*start_cell, same)))
-        return jnp.where(unpack_columns(region, shape), per_cell(operation - FLOOD_FILL), grid)
-    same = same.T
-    columns = jnp.arange(shape[1], dtype=jnp.int32)[:, None]
-    # One bit in one word: a start at row 1, column 2 of a 3x3 grid is 000 000 010.
-    start_bit = (jnp.uint32(1) << row.astype(jnp.uint32))[None]
-    seed = jnp.where(columns == column[None], start_bit, jnp.uint32(0)) & same
-    region = materialize_call(jnp.transpose, _connected(seed, same), predicate_of=row)
+    # Else XLA packs the columns, and finds the start in a box, once for each use.
+    start_cell = row.astype(jnp.int8), column.astype(jnp.int8)
+    region = _connected(*compute_once((*start_cell, same)))
     return jnp.where(unpack_columns(region, shape), per_cell(operation - FLOOD_FILL), grid)
 
 
-def _connected(seed: UInt32[Array, "W B"], open_cells: UInt32[Array, "W B"]) -> UInt32[Array, "W B"]:
-    """Find all open cells that a seed reaches through open cells.
+def _connected(
+    row: Int8[Array, " B"], column: Int8[Array, " B"], open_cells: UInt32[Array, "B W"]
+) -> UInt32[Array, "B W"]:
+    """Find all open cells that one cell of each grid reaches through open cells.
 
     A sweep to the right gives each column what its left neighbor reached, then fills the runs it touches; a sweep to
     the left does the same from the right. ``o`` is open, ``x`` reached, ``#`` closed::
@@ -60,33 +53,10 @@ def _connected(seed: UInt32[Array, "W B"], open_cells: UInt32[Array, "W B"]) -> 
         # o o      # o x      # x x
         x # o  ->  x # x  ->  x # x    nothing is left to spread to the right: done
         o o o      x x x      x x x
+
+    All environments share the loop, so it runs as many rounds as the hardest of the grids needs.
     """
-
-    def sweep(beside: Words, column: tuple[Words, Words]) -> tuple[Words, Words]:
-        # `beside` is what the neighbor column reached. Its open cells in the same rows are reached too, and spread up
-        # and down: beside 100 and passable 110 meet in 100, which fills the run 110.
-        reached, passable = column
-        filled = _fill_runs((reached | beside) & passable, passable)
-        return filled, filled
-
-    def sweep_both_ways(carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        reached, _ = carry
-        zeros = jnp.zeros_like(reached[0])
-        _, reached = lax.scan(sweep, zeros, (reached, open_cells))
-        _, reached = lax.scan(sweep, zeros, (reached, open_cells), reverse=True)
-        # The sweep to the left left nothing to spread to the left; is there anything to spread to the right?
-        left_neighbor = jnp.concatenate([zeros[None], reached[:-1]])
-        return reached, jnp.any((open_cells & ~reached & left_neighbor) != 0)
-
-    # Seeds of all environments share the loop, so it runs as many rounds as the hardest of the grids needs.
-    return lax.while_loop(lambda carry: carry[1], sweep_both_ways, (seed, jnp.any(seed != 0)))[0]
-
-
-def _connected_at_once(
-    row: Int8[Array, " B"], column: Int8[Array, " B"], open_cells: UInt32[Array, "B W"]
-) -> UInt32[Array, "B W"]:
-    """Find what one cell of each grid reaches, as :func:`_connected` does, on an accelerator."""
-    if not compiles_triton():
+    if compiles_for_cpu() or not compiles_triton():
         return _connected_in_xla(row, column, open_cells)
     return lax.platform_dependent(row, column, open_cells, cuda=_connected_in_triton, default=_connected_in_xla)
 

@@ -1,9 +1,4 @@
-"""Kernels on a batch of flat grids: the selection before an operation, the edits, and the selection after them.
-
-Moves, paste and copy keep the order of the cells: on a flat grid that is one shift of everything, which XLA's CPU
-backend does four times as fast as it gathers cells one by one. Rotations and flips are that gather. An accelerator
-gathers for both, once.
-"""
+"""Kernels on a batch of flat grids: the selection before an operation, the edits, and the selection after them."""
 
 import functools
 from typing import NamedTuple
@@ -90,184 +85,6 @@ def _active_columns(height: Int[Array, " B"], width: Int[Array, " B"], shape: Gr
     return jnp.where(jnp.arange(shape[1], dtype=jnp.int32)[None] < width[:, None], rows[:, None], jnp.uint32(0))
 
 
-def shift_cells(
-    grid: Int8[Array, "B HW"],
-    clipboard: Int8[Array, "B HW"],
-    operation: Int32[Array, " B"],
-    box: BoundingBox,
-    cells: Bool[Array, "B HW"],
-    active: Bool[Array, "B HW"],
-    shape: GridShape,
-) -> Int8[Array, "B HW"]:
-    """Apply operations 20..23 and 29 to the grid, or make the clipboard of 28 and 30.
-
-    Everything but the source cells is set to padding, the flat grid is shifted as a whole, and a cell of the
-    destination box takes what arrives unless that is padding. A move right by one of the cells 5 6 of a 3x3 grid; the
-    box is row 1, columns 0 and 1, the destination row 1, columns 1 and 2, and ``.`` is padding::
-
-        grid     source   shifted  result
-        1 2 3    . . .    . . .    1 2 3
-        5 6 7    5 6 .    . 5 6    0 5 6
-        8 9 0    . . .    . . .    8 9 0
-
-    A cell that leaves its row on the right appears at the left end of the next one; it is outside the destination.
-
-    Args:
-        grid: what is edited.
-        clipboard: what is pasted.
-        operation: one of those.
-        box: the smallest one around the cells, not empty.
-        cells: what is moved or copied.
-        active: the active area.
-        shape: rows and columns of the canvas.
-    """
-    source, offset = _source_of_shift(grid, clipboard, operation, box, cells, shape[1])
-    return _place_shifted(shift_flat(source, offset), grid, operation, box, cells, active, shape)
-
-
-def _source_of_shift(
-    grid: Int8[Array, "B HW"],
-    clipboard: Int8[Array, "B HW"],
-    operation: Int32[Array, " B"],
-    box: BoundingBox,
-    cells: Bool[Array, "B HW"],
-    width: int,
-) -> tuple[Int8[Array, "B HW"], Int32[Array, " B"]]:
-    """The cells that are shifted, and by how many each reads on."""
-    pastes = operation == c.PASTE
-    # Result cell p reads source cell p + offset. A paste writes the clipboard's cell 0 at the corner, so it reads
-    # `corner` cells back; a copy reads `corner` cells on; a move down reads one row, W cells, back. With W = 3 and the
-    # box's corner at row 1, column 1: corner 4, paste -4, copy 4, move down -3, move up 3, move right -1, move left 1.
-    down, across = move_offset(operation)
-    corner = width * box.top + box.left
-    offset = jnp.where(pastes, -corner, jnp.where(COPIES.has(operation), corner, -width * down - across))
-    from_clipboard = pastes[:, None]
-
-    def mark(grid: Array, clipboard: Array, cells: Array, from_clipboard: Array) -> Int8[Array, "B HW"]:
-        return jnp.where(from_clipboard, clipboard, jnp.where(cells, grid, jnp.int8(PADDING)))
-
-    # The source is the clipboard, or the chosen cells with padding in place of all others.
-    return materialize_call(mark, grid, clipboard, cells, from_clipboard, predicate_of=operation), offset
-
-
-def _place_shifted(
-    shifted: Int8[Array, "B HW"],
-    grid: Int8[Array, "B HW"],
-    operation: Int32[Array, " B"],
-    box: BoundingBox,
-    cells: Bool[Array, "B HW"],
-    active: Bool[Array, "B HW"],
-    shape: GridShape,
-) -> Int8[Array, "B HW"]:
-    """Write what arrives into the destination box."""
-    copies = COPIES.has(operation)
-    # First the moved cells become 0, then what arrives is written over them. A move of 5 6 to the right in the row 5 6
-    # 7: emptied 0 0 7, and 5 and 6 arrive in columns 1 and 2, so the result is 0 5 6.
-    received = inside(_destination_of_shift(operation, box, shape), shape) & (shifted > PADDING)
-    emptied = jnp.where(cells & (operation != c.PASTE)[:, None], jnp.int8(0), grid)
-    edited = jnp.where(received & active, shifted, emptied)
-    copied = jnp.where(received, shifted, jnp.int8(PADDING))
-    return jnp.where(copies[:, None], copied, edited)
-
-
-def _destination_of_shift(operation: Int32[Array, " B"], box: BoundingBox, shape: GridShape) -> BoundingBox:
-    height, width = shape
-    pastes = operation == c.PASTE
-    copies = COPIES.has(operation)
-    down, across = move_offset(operation)
-    # Where content may arrive: a move's box, one step on; a copy's box, at the origin; for a paste everything below and
-    # to the right of its corner. Beyond it there are only cells that the shift wrapped into another row.
-    return BoundingBox(
-        jnp.where(copies, 0, box.top + down),
-        jnp.where(copies, 0, box.left + across),
-        jnp.where(pastes, height - 1, jnp.where(copies, box.bottom - box.top, box.bottom + down)),
-        jnp.where(pastes, width - 1, jnp.where(copies, box.right - box.left, box.right + across)),
-    )
-
-
-def shift_flat(source: Int8[Array, "B HW"], offset: Int32[Array, " B"]) -> Int8[Array, "B HW"]:
-    """Cell ``p`` of each row becomes its cell ``p + offset``; cells beyond the row are arbitrary, not to be used.
-
-    The batch is one long array with padding at both ends, and each row one slice of it, moved by its offset: for rows
-    of 3 cells, ``a b c | d e f`` and the offsets 1 and -1 the slices are ``b c d`` and ``c d e``.
-    """
-    # `padded` is HW cells of padding, the B rows, HW cells of padding. Row b begins at (b + 1) * HW, and offsets are
-    # between -HW and HW, so every slice stays inside the array.
-    batch, cells = source.shape
-    padded = jnp.pad(source.reshape(-1), (cells, cells), constant_values=PADDING)
-    starts = jnp.arange(1, batch + 1, dtype=jnp.int32) * cells + offset
-    return jax.vmap(lambda start: lax.dynamic_slice(padded, (start,), (cells,)))(starts)
-
-
-def turn_box(
-    grid: Int8[Array, "B HW"],
-    operation: Int32[Array, " B"],
-    box: BoundingBox,
-    active: Bool[Array, "B HW"],
-    shape: GridShape,
-) -> Int8[Array, "B HW"]:
-    """Apply operations 24..27 to the cells of a box that is not empty: one gather, affine in row and column.
-
-    Rotations and flips take the color of cell (r, c) from the flat cell ``i * r + j * c + k``. With the box's sides t,
-    l, b, s and W columns, cell (r, c) comes from (row, column)::
-
-        clockwise          (b - (c - l), l + (r - t))    i = 1    j = -W    k = W (b + l) + l - t
-        counter-clockwise  (t + (c - l), s - (r - t))    i = -1   j = W     k = W (t - l) + s + t
-        left-right         (r, l + s - c)                i = W    j = -1    k = l + s
-        up-down            (t + b - r, c)                i = -W   j = 1     k = W (t + b)
-
-    A box of 2x3 that is rotated clockwise about its top-left corner; cells it leaves become 0, and what falls outside
-    the active area is lost. Cell (0, 1) comes from row 1 - 1 = 0, column 0 + 0 = 0, flat ``1 * 0 - 3 * 1 + 3 = 0``::
-
-        1 2 3      4 1 0
-        4 5 6  ->  5 2 0
-        0 0 0      6 3 0
-    """
-    i, j, k = _factors_of_turn(operation, box, shape[1])
-    # No index exceeds 3,600 on 30x30, in the box or outside, so int16 holds them in half of the bytes of int32.
-    wide = lambda x: x.astype(jnp.int16)[:, None]
-    rows = cell_rows(shape)[None].astype("int16")
-    columns = cell_columns(shape)[None].astype("int16")
-    index = wide(i) * rows + wide(j) * columns + wide(k)
-    gathered = materialize_call(_take_cells, grid, index, predicate_of=operation)
-    # Three kinds of cell: those that the turned box covers take what was gathered, the others of the old box become 0,
-    # and the rest stays.
-    received = inside(_destination_of_turn(operation, box), shape) & active
-    return jnp.where(received, gathered, jnp.where(inside(box, shape), jnp.int8(0), grid))
-
-
-def _factors_of_turn(
-    operation: Int32[Array, " B"], box: BoundingBox, width: int
-) -> tuple[Int32[Array, " B"], Int32[Array, " B"], Int32[Array, " B"]]:
-    """The factors i, j and k of the table of :func:`turn_box`."""
-    top, left, bottom, right = box
-    # Rotations have i = +-1 and j = -+W, flips i = +-W and j = -+1, and `sign` is + for the first of each kind. So i
-    # and j are one select each, and only k needs a formula for each operation.
-    clockwise = operation == c.ROTATE_CLOCKWISE
-    left_right = operation == c.FLIP_LEFT_RIGHT
-    rotates = clockwise | (operation == c.ROTATE_COUNTERCLOCKWISE)
-    sign = jnp.where(clockwise | left_right, jnp.int32(1), jnp.int32(-1))
-    i = jnp.where(rotates, sign, sign * width)
-    j = jnp.where(rotates, -sign * width, -sign)
-    k_of_flip = jnp.where(left_right, left + right, width * (top + bottom))
-    k_of_turn = jnp.where(clockwise, width * (bottom + left) + left - top, width * (top - left) + right + top)
-    return i, j, jnp.where(rotates, k_of_turn, k_of_flip)
-
-
-def _take_cells(source: Int8[Array, "B HW"], index: Int[Array, "B HW"]) -> Int8[Array, "B HW"]:
-    index = jnp.clip(index, 0, source.shape[1] - 1).astype(jnp.int32)  # clipped ones are not used
-    return jnp.take_along_axis(source, index, axis=1, mode="promise_in_bounds")
-
-
-def _destination_of_turn(operation: Int32[Array, " B"], box: BoundingBox) -> BoundingBox:
-    top, left, bottom, right = box
-    rotates = (operation == c.ROTATE_CLOCKWISE) | (operation == c.ROTATE_COUNTERCLOCKWISE)
-    # A box of h x w that is rotated covers w x h cells from the same corner; a flip covers the box itself.
-    return BoundingBox(
-        top, left, jnp.where(rotates, top + right - left, bottom), jnp.where(rotates, left + bottom - top, right)
-    )
-
-
 def rearrange_cells(
     grid: Int8[Array, "B HW"],
     clipboard: Int8[Array, "B HW"],
@@ -276,11 +93,35 @@ def rearrange_cells(
     active: Bool[Array, "B HW"],
     shape: GridShape,
 ) -> tuple[Int8[Array, "B HW"], Int8[Array, "B HW"]]:
-    """Apply operations 20..30, for an accelerator; the new grid and the new clipboard.
+    """Apply operations 20..30; the new grid and the new clipboard.
 
-    The results are those of :func:`shift_cells` and :func:`turn_box`: a move is the gather of a turn with ``i = W`` and
-    ``j = 1``, and one write places what either brings. On 3 columns a move right by one has ``k = -1``: cell (1, 2)
-    comes from the flat cell ``3 * 1 + 1 * 2 - 1 = 4``, which is (1, 1).
+    Every one of them is a gather that is affine in row and column: cell (r, c) takes the color of the flat cell
+    ``i * r + j * c + k``. With the box's sides t, l, b, s and W columns, cell (r, c) comes from (row, column)::
+
+        clockwise          (b - (c - l), l + (r - t))    i = 1    j = -W    k = W (b + l) + l - t
+        counter-clockwise  (t + (c - l), s - (r - t))    i = -1   j = W     k = W (t - l) + s + t
+        left-right         (r, l + s - c)                i = W    j = -1    k = l + s
+        up-down            (t + b - r, c)                i = -W   j = 1     k = W (t + b)
+        move               (r - down, c - across)        i = W    j = 1     k = -W down - across
+        paste              (r - t, c - l)                i = W    j = 1     k = -W t - l
+        copy and cut       (r + t, c + l)                i = W    j = 1     k = W t + l
+
+    A box of 2x3 that is rotated clockwise about its top-left corner; cells it leaves become 0, and what falls outside
+    the active area is lost. Cell (0, 1) comes from row 1 - 1 = 0, column 0 + 0 = 0, flat ``1 * 0 - 3 * 1 + 3 = 0``::
+
+        1 2 3      4 1 0
+        4 5 6  ->  5 2 0
+        0 0 0      6 3 0
+
+    A cell that leaves its row on the right appears at the left end of the next one, outside the box of what may arrive.
+
+    Args:
+        grid: what is edited.
+        clipboard: what is pasted.
+        operation: of each environment; the results of others than 20..30 are not to be used.
+        use: the cells; of a paste, copy or cut not empty.
+        active: the active area.
+        shape: rows and columns of the canvas.
     """
     box = use.effective
     cells = effective_cells(box, use.is_empty, use.raw, active, shape)
@@ -309,6 +150,53 @@ def rearrange_cells(
     edited = jnp.where(receives & (brought > PADDING) & active, brought, emptied)
     held = jnp.where(receives, copied, jnp.int8(PADDING))
     return jnp.where(copies, grid, edited), jnp.where(copies, held, clipboard)
+
+
+def _destination_of_shift(operation: Int32[Array, " B"], box: BoundingBox, shape: GridShape) -> BoundingBox:
+    height, width = shape
+    pastes = operation == c.PASTE
+    copies = COPIES.has(operation)
+    down, across = move_offset(operation)
+    # Where content may arrive: a move's box, one step on; a copy's box, at the origin; for a paste everything below and
+    # to the right of its corner. Beyond it there are only cells that the shift wrapped into another row.
+    return BoundingBox(
+        jnp.where(copies, 0, box.top + down),
+        jnp.where(copies, 0, box.left + across),
+        jnp.where(pastes, height - 1, jnp.where(copies, box.bottom - box.top, box.bottom + down)),
+        jnp.where(pastes, width - 1, jnp.where(copies, box.right - box.left, box.right + across)),
+    )
+
+
+def _factors_of_turn(
+    operation: Int32[Array, " B"], box: BoundingBox, width: int
+) -> tuple[Int32[Array, " B"], Int32[Array, " B"], Int32[Array, " B"]]:
+    """The factors i, j and k of the table of :func:`rearrange_cells`."""
+    top, left, bottom, right = box
+    # Rotations have i = +-1 and j = -+W, flips i = +-W and j = -+1, and `sign` is + for the first of each kind. So i
+    # and j are one select each, and only k needs a formula for each operation.
+    clockwise = operation == c.ROTATE_CLOCKWISE
+    left_right = operation == c.FLIP_LEFT_RIGHT
+    rotates = clockwise | (operation == c.ROTATE_COUNTERCLOCKWISE)
+    sign = jnp.where(clockwise | left_right, jnp.int32(1), jnp.int32(-1))
+    i = jnp.where(rotates, sign, sign * width)
+    j = jnp.where(rotates, -sign * width, -sign)
+    k_of_flip = jnp.where(left_right, left + right, width * (top + bottom))
+    k_of_turn = jnp.where(clockwise, width * (bottom + left) + left - top, width * (top - left) + right + top)
+    return i, j, jnp.where(rotates, k_of_turn, k_of_flip)
+
+
+def _take_cells(source: Int8[Array, "B HW"], index: Int[Array, "B HW"]) -> Int8[Array, "B HW"]:
+    index = jnp.clip(index, 0, source.shape[1] - 1).astype(jnp.int32)  # clipped ones are not used
+    return jnp.take_along_axis(source, index, axis=1, mode="promise_in_bounds")
+
+
+def _destination_of_turn(operation: Int32[Array, " B"], box: BoundingBox) -> BoundingBox:
+    top, left, bottom, right = box
+    rotates = (operation == c.ROTATE_CLOCKWISE) | (operation == c.ROTATE_COUNTERCLOCKWISE)
+    # A box of h x w that is rotated covers w x h cells from the same corner; a flip covers the box itself.
+    return BoundingBox(
+        top, left, jnp.where(rotates, top + right - left, bottom), jnp.where(rotates, left + bottom - top, right)
+    )
 
 
 def next_selection(
