@@ -113,11 +113,11 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # Folder -> the most lines that it may have, Python and C++; "" is for the files beside the folders. Raising a number
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
-    "": 2030,
+    "": 2020,
     "adapters": 2010,
     "agents": 3280,
     "benchmarks": 1260,
-    "cli": 5230,
+    "cli": 5190,
     "config": 1110,
     "datasets": 2960,
     "envs": 5190,
@@ -129,7 +129,7 @@ MAX_LINES = {
     "parallel": 1740,
     "play": 1330,
     "profiling": 650,
-    "render": 1850,
+    "render": 1880,
     "runs": 1460,
     "search": 4150,
     "surrogate": 3620,
