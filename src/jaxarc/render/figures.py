@@ -81,8 +81,7 @@ def _draw_rates(axes: Axes, curves: Sequence[LearningCurve]) -> None:
     _plot(axes, train, _TRAIN, "training pairs, each once (greedy)", width=4.0)
     _plot(axes, evaluation, _EVALUATION, "evaluation pairs, each once (greedy)")
     _style(axes, "solved")
-    axes.set_ylim(-0.03, 1.03)
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+    _show_percent(axes)
     axes.legend(loc="lower right", frameon=False, fontsize=9, labelcolor=_INK)
 
 
@@ -111,6 +110,11 @@ def _style(axes: Axes, label: str) -> None:
     axes.tick_params(colors=_INK)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
+
+
+def _show_percent(axes: Axes) -> None:
+    axes.set_ylim(-0.03, 1.03)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
 
 
 @dataclass(frozen=True)
@@ -149,8 +153,7 @@ def draw_comparison(curves: Sequence[BandedCurve], axes: AxisLabels, path: Path,
     plot.set_xlabel(axes.x, color=_INK)
     plot.xaxis.set_major_formatter(EngFormatter(sep=""))
     if axes.is_share:
-        plot.set_ylim(-0.03, 1.03)
-        plot.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+        _show_percent(plot)
     # Below the plot, since labels of runs are long and would hide curves.
     figure.legend(loc="outside lower left", frameon=False, fontsize=9, labelcolor=_INK)
     write_png(figure, path)
@@ -219,8 +222,7 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         axes.plot([x for x, _ in sound], [y for _, y in sound], color=color, label=name, marker="o", markersize=2.5)
     _style(axes, panel.label)
     if panel.is_share:
-        axes.set_ylim(-0.03, 1.03)
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=" %"))
+        _show_percent(axes)
     else:
         axes.set_ylim(bottom=0)
     axes.legend(frameon=False, fontsize=9, labelcolor=_INK)

@@ -213,8 +213,6 @@ def _cells(mask: np.ndarray, side: int, fill: str) -> str:
     """
     runs = []
     for row, line in enumerate(mask):
-        # The row 0 1 1 0 1 has changes at 1, 3, 4 and 5 once it is padded: the runs 1 ..
-        # 3 and 4 .. 5, each a start and a stop.
         padded = np.concatenate([[False], line, [False]]).astype(np.int8)
         edges = np.flatnonzero(np.diff(padded))
         for start, stop in edges.reshape(-1, 2).tolist():

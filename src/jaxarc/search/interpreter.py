@@ -21,7 +21,7 @@ def state_of(images: Images, numbers: Int64[np.ndarray, " L"] | None = None) -> 
     """Return the list of some images, by their numbers or all of them."""
     first: dict[tuple[int, int, tuple[int, ...], bytes], int] = {}  # image -> its first place
     place = np.full(len(images) + 1, -1)  # the last one is of the number -1
-    for index in np.flatnonzero(images.height > 0):
+    for index in np.flatnonzero(images.height > 0).tolist():
         grid = images.grid(index)
         key = int(images.row[index]), int(images.column[index]), grid.shape, grid.tobytes()
         place[index] = first.setdefault(key, index)
