@@ -119,7 +119,7 @@ MAX_LINES = {
     "benchmarks": 1260,
     "cli": 5360,
     "config": 1111,
-    "datasets": 3040,
+    "datasets": 3048,
     "envs": 5195,
     "evaluation": 1584,
     "experts": 2790,

@@ -47,7 +47,7 @@ SHOWS = {  # a few lines that only a right run prints
     "advanced/memory_efficiency_demo.py": ["3,616,000", "4. Tips"],
     "advanced/jax_best_practices_demo.py": [
         "Invalid operation ID 42",
-        "Did you mean 'max_episode_steps'?",
+        "did you mean 'max_episode_steps'?",
         "5. To take",
     ],
 }
