@@ -2,8 +2,10 @@
 
     python examples/ppo_gymnax.py --network mlp
     python examples/ppo_gymnax.py --network cnn
+    python examples/ppo_gymnax.py --hidden --updates 1500
 
 The environment is ``jaxarc/starter-v1``: edit a random 3x3 grid into another one that the agent sees, and submit it.
+With ``--hidden`` the answer is not shown. It is the mirror image of the grid, which the rewards alone tell.
 The whole training, environment included, is one compiled program. ``jaxarc train`` has an agent that learns all of
 ARC's editing; this shows how to bring your own.
 """
@@ -27,9 +29,21 @@ NUM_ENVS, NUM_STEPS, NUM_EPOCHS, NUM_MINIBATCHES = 64, 32, 4, 4
 GAMMA, LAMBDA, CLIP, ENTROPY, LEARNING_RATE = 0.99, 0.95, 0.2, 0.005, 2.5e-3
 
 
-def make_environment() -> tuple[Any, Any]:
+def make_environment(hidden: bool = False) -> tuple[Any, Any]:
     register_gymnax()
-    env, params = gymnax.make("jaxarc/starter-v1")  # observations float32[3, 3, 22], 45 actions
+    if not hidden:
+        env, params = gymnax.make("jaxarc/starter-v1")  # observations float32[3, 3, 22], 45 actions
+        return LogWrapper(env), params
+    env, params = gymnax.make(
+        "jaxarc/procedural-flip-left-right-v1",  # observations float32[3, 3, 22], 99 actions
+        max_grid_height=3,
+        max_grid_width=3,
+        allowed_operations=(*range(10), 34),  # fill, submit
+        max_episode_steps=20,
+        include_input=True,  # the target is never shown
+        success_bonus=1.0,
+        unsolved_submission_penalty=0.0,
+    )
     return LogWrapper(env), params
 
 
@@ -178,8 +192,9 @@ def main() -> None:
     parser.add_argument("--network", choices=["mlp", "cnn"], default="mlp")
     parser.add_argument("--updates", type=int, default=250, help=f"each of {NUM_ENVS * NUM_STEPS:,} steps")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--hidden", action="store_true", help="mirror a grid, without seeing the answer")
     options = parser.parse_args()
-    env, params = make_environment()
+    env, params = make_environment(options.hidden)
     learn = jax.jit(lambda key: train(env, params, key, options.updates, options.network))
     progress = jax.device_get(learn(jax.random.key(options.seed)))
     console = Console()

@@ -119,7 +119,7 @@ MAX_LINES = {
     "benchmarks": 1260,
     "cli": 5270,
     "config": 1120,
-    "datasets": 3040,
+    "datasets": 3050,
     "envs": 4860,
     "evaluation": 1530,
     "experts": 2760,

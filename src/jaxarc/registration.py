@@ -65,8 +65,8 @@ def make(
     ``make("ladder_l1")`` gives the environment of ``jaxarc train experiment=ladder_l1``, with its rewards and its
     training pairs; ``make("ladder_l1/evaluation")`` gives its unseen pairs, measured as the command measures them.
 
-    The default rewards score submissions; an agent that learns from them alone learns never to submit. For learning
-    take ``reward="editing"``, which rewards each step towards the answer.
+    The default rewards score submissions; an agent that learns from them alone learns never to submit. To learn editing
+    with the answer shown take ``reward="editing"``; with a hidden answer the rewards of ``starter``.
 
     Args:
         dataset: a name (see :func:`jaxarc.datasets.load_tasks`), a file or folder of ARC JSON, the id of a task, a

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ TINY = {  # what each is called with
     "own_expert.py": "",
     "own_solver.py": "",
     "ppo_gymnax.py": "--updates 3 --network cnn",
-    "sb3_gymnasium.py": "--steps 1024",
+    "sb3_gymnasium.py": "--steps 2048",
     "behavior_cloning.py": "--updates 2",
     "surrogate.py": "--steps 3",
     "plan_with_mctx.py": "--side 5 --simulations 4 --candidates 4",
@@ -36,7 +37,7 @@ SHOWS = {  # a few lines that only a right run prints
     "own_expert.py": ["96 of 96 solved", "the output has another size"],
     "own_solver.py": ["18 of 234 test outputs", "3af2c5a8: 1 of 1", "errors at 0 tasks"],
     "ppo_gymnax.py": ["step    6,144: ", "% solved"],
-    "sb3_gymnasium.py": ["step   1,024: mean return", "answer", "RecordedEpisode("],
+    "sb3_gymnasium.py": ["step   2,048: ", "% solved, mean return", "answer", "RecordedEpisode("],
     "behavior_cloning.py": ["136 traces of 25 tasks", "before: 0 of 136", "of 27 that it never saw"],
     "surrogate.py": ["384 examples in", "its first choice is one", "fill 1"],
     "plan_with_mctx.py": ["one edit ahead", "agent and a search", "4 pairs"],
@@ -47,7 +48,7 @@ SHOWS = {  # a few lines that only a right run prints
     "advanced/memory_efficiency_demo.py": ["3,616,000", "4. Tips"],
     "advanced/jax_best_practices_demo.py": [
         "Invalid operation ID 42",
-        "Did you mean 'max_episode_steps'?",
+        "did you mean 'max_episode_steps'?",
         "5. To take",
     ],
 }
@@ -96,3 +97,20 @@ def test_saved_states_are_a_tenth_of_the_full_dump_and_load_equal():
     for row in written:
         assert row[-1] == "True"
         assert float(row[3].removesuffix(" %")) >= 90
+
+
+def solved_at_the_end(name: str, arguments: str) -> int:
+    """Return the percentage of solved episodes that an example prints last; it is 0 where nothing is learned."""
+    command = [sys.executable, str(EXAMPLES / name), *arguments.split()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=True)
+    return int(float(re.findall(r"([\d.]+) % solved", done.stdout)[-1]))
+
+
+def test_the_ppo_of_stable_baselines3_learns_the_starter_environment():
+    pytest.importorskip("stable_baselines3", reason="stable-baselines3 is not installed; pip install stable-baselines3")
+    assert solved_at_the_end("sb3_gymnasium.py", "--steps 205000") >= 50  # a random policy solves less than 1 %
+
+
+def test_a_plain_ppo_learns_with_a_hidden_answer():
+    pytest.importorskip("gymnax", reason="gymnax is not installed; pip install gymnax six")
+    assert solved_at_the_end("ppo_gymnax.py", "--hidden --updates 300") >= 5  # a random policy solves none

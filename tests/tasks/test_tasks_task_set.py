@@ -67,6 +67,12 @@ def test_a_split_has_every_task_once_in_its_order_and_depends_on_the_key_alone(m
             mixed.split(size)
 
 
+def test_the_name_of_a_part_says_how_many_tasks_of_the_whole_set_it_has(mixed):
+    part = mixed.select(first=3)
+    assert part.name == "mixed (3 of 4 tasks)"
+    assert part[:2].name == part.split(2)[0].name == part.fit((4, 4), "skip").name == "mixed (2 of 4 tasks)"
+
+
 def test_the_sum_of_two_sets_has_the_tasks_of_both(tasks, mixed):
     both = tasks.on_canvas((9, 9)) + mixed.on_canvas((9, 9))
     assert both.task_ids == tasks.task_ids + mixed.task_ids

@@ -134,8 +134,8 @@ def check_known(owner: str, name: str, known: Sequence[str]) -> None:
     """Raise when ``name`` is not one of the fields ``known`` of ``owner``."""
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        error = UnknownFieldError(f"{owner}: no field {name!r:.100}; known fields: {', '.join(known)}.{hint}")
+        hint = f"did you mean {near[0]!r}? Known" if near else "known"
+        error = UnknownFieldError(f"{owner}: no field {name!r:.100}; {hint} fields: {', '.join(known)}")
         error.field = name
         raise error
 

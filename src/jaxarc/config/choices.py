@@ -58,8 +58,8 @@ def check_choice(owner: str, group: str, name: str) -> None:
     known = choices_of(group)
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ConfigValidationError(f"{owner}: no {group} {name!r}; known: {', '.join(known)}.{hint}")
+        hint = f"did you mean {near[0]!r}? Known" if near else "known"
+        raise ConfigValidationError(f"{owner}: no {group} {name!r}; {hint}: {', '.join(known)}")
 
 
 def read_choice(topic: str, name: str) -> CheckedConfig:

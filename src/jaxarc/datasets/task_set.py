@@ -5,10 +5,11 @@ import difflib
 import hashlib
 import math
 import operator
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Final, overload
 
 import numpy as np
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:  # what needs JAX loads it when it is called, so that files ar
     from jaxarc.tasks.buffer import TaskBuffer
     from jaxarc.tasks.pair_pool import PairPool
     from jaxarc.types import JaxArcTask, PRNGKey
+
+
+_SUBSET: Final = re.compile(r"(.*) \(\d+ of (\d+) tasks\)")  # the name of a subset
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -263,7 +267,7 @@ class TaskSet:
             raise SubsetError(complaint)
         if too_large == "report":
             warnings.warn(complaint, TooLargeWarning, stacklevel=2)
-        return TaskSet(f"{self.name} ({len(kept)} of {len(self)} tasks)", kept, shape)
+        return dataclasses.replace(self._subset(kept), canvas=shape)
 
     def select(
         self,
@@ -390,7 +394,11 @@ class TaskSet:
         return jax.random.permutation(key, len(self)).tolist()
 
     def _subset(self, tasks: Sequence[RawTask]) -> "TaskSet":
-        return TaskSet(f"{self.name} ({len(tasks)} of {len(self)} tasks)", tuple(tasks), self.canvas)
+        # A subset of a subset names the whole set and how many tasks it has, not each step on the way.
+        name, total = self.name, str(len(self))
+        if part := _SUBSET.fullmatch(name):
+            name, total = part.groups()
+        return TaskSet(f"{name} ({len(tasks)} of {total} tasks)", tuple(tasks), self.canvas)
 
     @cached_property
     def _indices(self) -> dict[str, int]:
