@@ -33,7 +33,7 @@ from jaxarc.wrappers import AutoReset
 
 SIDE, CELLS, COLORS, WIDTH, SUBMIT = 5, 25, 10, 32, 34
 SETTINGS = ("random", "3618c87e", "a79310a0")
-POLICIES = ("factorized", "sequential", "equivariant")
+POLICIES = ("equivariant", "sequential", "factorized")
 REWARD = {"similarity_weight": 5.0, "step_penalty": -0.02, "success_bonus": 1.0, "unsolved_submission_penalty": -0.2}
 RULES = {"max_grid_height": SIDE, "max_grid_width": SIDE, "max_episode_steps": 50, "layout": "stacked"}
 RULES |= {"selection_format": "bbox", "allowed_operations": (*range(COLORS), SUBMIT), "invalid_action_policy": "noop"}
@@ -194,7 +194,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--settings", nargs="+", default=list(SETTINGS), help="random, or ids of tasks of ARC-AGI-1")
     parser.add_argument("--policies", nargs="+", choices=POLICIES, default=list(POLICIES))
-    parser.add_argument("--updates", type=int, default=30, help=f"each of {NUM_ENVS * NUM_STEPS:,} steps")
+    parser.add_argument("--updates", type=int, default=25, help=f"each of {NUM_ENVS * NUM_STEPS:,} steps")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -218,9 +218,9 @@ def main() -> None:
             rows.append({**row, "cpu_seconds": seconds})
             last = [round(100 * float(seed[-1]), 1) for seed in curve]
             print(f"{setting}, {kind}: {last} % solved at the end, {SOLVED:.0%} after {steps} steps, {seconds} s")
-    if options.json:
-        about = {"steps_a_seed": options.updates * NUM_ENVS * NUM_STEPS, "seeds": options.seeds}
-        options.json.write_text(json.dumps({**about, "rows": rows}) + "\n")
+            if options.json:
+                about = {"steps_a_seed": num_updates * NUM_ENVS * NUM_STEPS, "seeds": options.seeds}
+                options.json.write_text(json.dumps({**about, "rows": rows}) + "\n")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import optax
 
 import jaxarc
 
-TASK = "74dd1130"  # transposes a 3x3 grid; the paper's index 178 is a task of the same kind
+TASK = "74dd1130"  # index 178 of the sorted training tasks, the default of the authors' code: transpose a 3x3 grid
 OPERATIONS = (24, 25, 26, 27, 34)  # rotate, rotate back, flip left-right, flip up-down, submit
 MAX_MOVES, NUM_MOVES = 6, 4
 RIGHT, WRONG = 15.0, 1.0  # change one, and see the share of solutions change

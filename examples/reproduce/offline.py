@@ -168,7 +168,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--tasks", default="mini-arc", help="or a folder; arc-agi-1/training:max_side=5 is always here")
-    parser.add_argument("--updates", type=int, default=1500, help=f"each of {BATCH} transitions")
+    parser.add_argument("--updates", type=int, default=500, help=f"each of {BATCH} transitions")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -188,6 +188,8 @@ def main() -> None:
     channels = data.observation.shape[-1]
     network = lambda key: Network(key, channels, env.action_space(params).n // SIDE**2)
     static = eqx.partition(network(jax.random.key(0)), eqx.is_array)[1]
+    about = {"sessions": len(solves), "right": int(solves.sum()), "actions": len(data.action)}
+    about |= {"pairs": [len(seen), len(unseen)], "seeds": options.seeds, "updates": options.updates}
     rows = []
     for method in options.methods:
         wanted = 1.0 if method == "returns" else 0.0
@@ -202,10 +204,8 @@ def main() -> None:
         rows[-1]["cpu_seconds"] = round(time.process_time() - began, 1)
         text = ["/".join(f"{100 * share:.1f}" for share in part) for part in shares]
         print(f"{method}: {text[0]} % of {len(seen)} seen, {text[1]} % of {len(unseen)} unseen pairs solved")
-    if options.json:
-        about = {"sessions": len(solves), "right": int(solves.sum()), "actions": len(data.action)}
-        about |= {"pairs": [len(seen), len(unseen)], "seeds": options.seeds, "updates": options.updates}
-        options.json.write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")
+        if options.json:
+            options.json.write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
