@@ -1,0 +1,204 @@
+"""Write docs/reproductions.md from the files of examples/reproduce/results/.
+
+python docs/make_reproductions.py
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+RESULTS = DOCS.parent / "examples" / "reproduce" / "results"
+NOT_RUN = "No results yet: nobody has run the command."
+HEAD = """# Reproductions
+
+Published experiments with ARC as reinforcement learning, each in one file of `examples/reproduce/` that imports only
+jaxarc and libraries of JAX. `python docs/make_reproductions.py` writes this page from the committed files of
+`examples/reproduce/results/`, which the commands write with `--json`. Every seed is listed. CPU seconds include
+the compilation, and are of two cores of a loaded Intel Xeon machine, so they tell no more than an order of magnitude.
+*Seen* are pairs of the tasks that an agent learned from, *unseen* are pairs of other tasks or, where it says so,
+other pairs.
+"""
+CHANGE = """
+## Change one line
+
+| File | Line | Try |
+|---|---|---|
+| `gflownet.py` | `RIGHT, WRONG = 15.0, 1.0` | `RIGHT, WRONG = 3.0, 1.0`: the share of right sequences falls |
+| `dreamer_ppo.py` | `WIDTH` or `REWARD` | `"similarity_weight": 1.0`: a reward before the submit, too |
+| `jaxarc_baselines.py` | `ROWS` | the head, the rewards or the learning rate of a row |
+| `arcle_ppo.py` | `set(3.0)` in `Policy` | `set(0.0)`: no bias to boxes of one cell |
+| `offline.py` | `SPOILED` | `0.0`: all sessions are right |
+
+`--seeds 1` and fewer `--updates` keep a trial short: `python examples/reproduce/gflownet.py --seeds 1 --updates 300`.
+"""
+
+
+def reproductions_page() -> str:
+    parts = [HEAD]
+    for title, paper, published, command, differs, names, table in SECTIONS:
+        parts += [f"\n## {title}\n", f"*Paper*: {paper}\n", f"*Published*: {published}\n"]
+        found = [json.loads(path.read_text()) for name in names if (path := RESULTS / f"{name}.json").is_file()]
+        parts += [table(found) if found else NOT_RUN, f"\n*Differs*: {differs}\n", "```bash", *command, "```"]
+    return "\n".join(parts) + "\n" + CHANGE
+
+
+def percents(shares: list[float]) -> str:
+    return " / ".join(f"{100 * share:.1f}" for share in shares)
+
+
+def table_of(columns: str, rows: list[list[Any]]) -> str:
+    lines = [f"| {columns} |", "|" + "---|" * (columns.count("|") + 1)]
+    return "\n".join([*lines, *(f"| {' | '.join(map(str, row))} |" for row in rows)]) + "\n"
+
+
+def baselines(files: list[dict]) -> str:
+    rows = []
+    for method, row in [item for file in files for item in file["rows"].items()]:
+        seen, unseen = (percents(row[part][-1]) for part in ("seen", "unseen"))
+        most = f"{100 * max(map(max, row['episodes_solved'])):.1f}"
+        rows.append([f"`{method}`", f"{row['steps'][-1][0]:,}", seen, unseen, most, row["cpu_seconds"]])
+    known, new = files[0]["random"]
+    rows.append(["random actions", "", percents([known]), percents([new]), "", ""])
+    pairs, tasks = files[0]["pairs"], files[0]["tasks"]
+    curves = []
+    for method, row in [item for file in files for item in file["rows"].items()]:
+        means = [f"{100 * sum(point) / len(point):.1f}" for point in row["unseen"]]
+        curves.append([f"`{method}`", *means])
+    points = len(curves[0]) - 1
+    text = table_of(
+        "method | steps | seen solved, % | unseen solved, % | training episodes solved at best, % | CPU s", rows
+    )
+    text += f"\nSeen: {pairs[0]} pairs of {tasks[0]} tasks; unseen: {pairs[1]} pairs of {tasks[1]} tasks; played by the best "
+    text += (
+        "action, the answer in sight. Seeds 42 to 46. Unseen pairs solved (%, mean of the seeds) after each tenth:\n\n"
+    )
+    columns = "method | " + " | ".join(f"{100 * (point + 1) // points} %" for point in range(points))
+    return text + table_of(columns, curves)
+
+
+def arcle(files: list[dict]) -> str:
+    rows = []
+    for row in [row for file in files for row in file["rows"]]:
+        solved = sum(number is not None for number in row["steps"])
+        steps = " / ".join("never" if number is None else f"{number:,}" for number in row["steps"])
+        last = percents([seed[-1] for seed in row["solved"]])
+        rows.append(
+            [f"`{row['setting']}`", row["policy"], f"{solved} of {len(row['steps'])}", steps, last, row["cpu_seconds"]]
+        )
+    return table_of("setting | policy | seeds at 95 % | steps to 95 % | solved at the end, % | CPU s", rows)
+
+
+def gflownet(files: list[dict]) -> str:
+    (file,) = files
+    rows = [
+        [seed, f"{row['total_variation']:.4f}", percents([row["share_right"]]), f"{row['distinct_solutions']:,}"]
+        for seed, row in enumerate(file["rows"])
+    ]
+    uniform, best = file["uniform"], file["share_right_of_the_reward"]
+    rows += [
+        ["uniform policy", f"{uniform['total_variation']:.4f}", percents([uniform["share_right"]]), ""],
+        ["the reward itself", "0", percents([best]), f"{file['solutions']:,} of {file['sequences']:,} sequences"],
+    ]
+    total = file["trajectories_a_seed"] * len(file["rows"])
+    speed = f"\n{total:,} trajectories in {file['cpu_seconds']} CPU seconds, learning included and the compilation left out: "
+    speed += f"{total / file['cpu_seconds']:,.0f} a second.\n"
+    return table_of("seed | total variation | right, % | distinct solutions sampled", rows) + speed
+
+
+def dreamer(files: list[dict]) -> str:
+    (file,) = files
+    rows = []
+    for row in file["rows"]:
+        steps = " / ".join("never" if number is None else f"{number:,}" for number in row["steps_to_95"])
+        right = " / ".join(str(seed[-1]) for seed in row["right"])
+        rows.append([row["rule"], row["after"] or "", right, steps])
+    text = table_of("rule | learned before | of 100 unseen pairs right | steps until 95 are", rows)
+    return text + f"\n{file['steps_a_rule']:,} steps for a rule; {file['cpu_seconds']} CPU seconds for all.\n"
+
+
+def offline(files: list[dict]) -> str:
+    (file,) = files
+    rows = [[f"`{r['method']}`", percents(r["seen"]), percents(r["unseen"]), r["cpu_seconds"]] for r in file["rows"]]
+    text = table_of("method | seen solved, % | unseen solved, % | CPU s", rows)
+    return text + (
+        f"\n{file['sessions']:,} sessions, {file['right']:,} of them right, {file['actions']:,} actions; seen: "
+        f"{file['pairs'][0]} pairs, unseen: {file['pairs'][1]} pairs of other tasks. The answer is in sight.\n"
+    )
+
+
+DOWNLOAD = "jaxarc tasks download mini-arc"
+SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[dict]], str]], ...] = (
+    (
+        "JaxARC's baselines",
+        "[jaxarc-baselines](https://github.com/aadimator/jaxarc-baselines), to "
+        "[JaxARC](https://arxiv.org/abs/2601.17564)",
+        "PPO, PQN and REINFORCE on all of Mini-ARC, answer visible, 512 environments, 512,000 steps, seed 42. The "
+        "repository has the configs and no result.",
+        [
+            DOWNLOAD,
+            "python examples/reproduce/jaxarc_baselines.py --json examples/reproduce/results/jaxarc_baselines.json",
+        ],
+        "30 of the 149 tasks are held out. One torso of layers for each cell in place of two CNNs, because a "
+        "gradient of a convolution in a compiled loop is slow on a CPU. The observation has no demonstrations, which "
+        "tell nothing beside the answer. `ppo-cells` is not published: logits of a cell come from its features, "
+        "rewards are those of "
+        '`reward="editing"` with a penalty of 1 for a wrong submit, and gamma is 0.9. Its learning rate and penalty were chosen '
+        "by the returns of training episodes on all 149 tasks, before the split.",
+        ["jaxarc_baselines", "jaxarc_baselines_cells"],
+        baselines,
+    ),
+    (
+        "ARCLE's PPO",
+        "[ARCLE](https://arxiv.org/abs/2407.20806), section 4",
+        "PPO, answer visible, fill a box with a color, grids of at most 5x5. On random pairs plain PPO learned "
+        "nothing, and with all auxiliary losses 3 of 4 seeds exceeded 95 %. Sequential and color-equivariant "
+        "policies beat the factorized one; the paper has curves and no table.",
+        ["python examples/reproduce/arcle_ppo.py --json examples/reproduce/results/arcle_ppo.json"],
+        "small networks for each cell and no auxiliary losses; half of the training episodes start partly solved, "
+        "and those of the evaluation never do. For a single task, the pairs played are those learned from.",
+        ["arcle_ppo", "arcle_ppo_task"],
+        arcle,
+    ),
+    (
+        "GFlowNet on ARC",
+        "[Solution Augmentation for ARC Problems Using GFlowNet](https://openreview.net/forum?id=ULCOhBgGzy), TMLR "
+        "2025",
+        "one task, five actions, trajectory balance, reward 15 for a right submit and 1 for a wrong one (the "
+        "authors' code); more than 100,000 trajectories of a task in under an hour.",
+        ["python examples/reproduce/gflownet.py --json examples/reproduce/results/gflownet.json"],
+        "at most six moves, so that all sequences can be listed and the distance to the reward's distribution is "
+        "exact; the first pair of task `74dd1130`; no reward before the submit; a plain policy instead of their "
+        "geometric one.",
+        ["gflownet"],
+        gflownet,
+    ),
+    (
+        "DreamerV3 and PPO: the half of PPO",
+        "[Enhancing Analogical Reasoning in ARC via Model-Based RL](https://arxiv.org/abs/2408.14855)",
+        "five actions on whole 3x3 grids, 1,000 pairs to learn a rule from and 100 to test. PPO and DreamerV3 do not "
+        "differ on flips and rotations; DreamerV3 is better on the diagonal flip. The figures are in pictures only.",
+        ["python examples/reproduce/dreamer_ppo.py --json examples/reproduce/results/dreamer_ppo.json"],
+        "random grids, because the augmented pairs are not published; the agent sees the number of its steps; no "
+        "DreamerV3. The answer is hidden, the 100 pairs are unseen, and the rule is the one that was learned. The "
+        "scale of the step count was chosen on these pairs.",
+        ["dreamer_ppo"],
+        dreamer,
+    ),
+    (
+        "Cloning, returns and offline learning from traces",
+        "[SOLAR](https://arxiv.org/abs/2410.11324) and [ARCTraj](https://arxiv.org/abs/2511.11079)",
+        "agents learn from recorded sessions: SOLAR compares diffusion-based Q-learning on one augmented task, "
+        "ARCTraj runs decision transformers on people's sessions. Their figures are not in what could be read here.",
+        [DOWNLOAD, "python examples/reproduce/offline.py --json examples/reproduce/results/offline.json"],
+        "sessions are the painter's, half of them spoiled by random actions; IQL instead of latent diffusion, and "
+        "cloning that is told the return instead of a transformer. Settings were not tuned.",
+        ["offline"],
+        offline,
+    ),
+)
+
+
+if __name__ == "__main__":
+    (DOCS / "reproductions.md").write_text(reproductions_page(), encoding="utf-8")
