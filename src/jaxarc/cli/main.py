@@ -33,6 +33,7 @@ COMMANDS: Final = {  # name -> module below jaxarc.cli, its function or Typer, i
     "replay": ("replay_command", "replay", "Write episodes into one HTML file, or as a picture."),
     "tasks": ("tasks", "app", "List, draw, count, verify, download, import and export ARC tasks."),
     "traces": ("traces", "app", "Record, verify, draw, export and import what experts do."),
+    "games": ("games_command", "app", "List, draw and check the games, whose levels are as in ARC-AGI-3."),
     "benchmark": ("benchmark", "app", "Measure how fast the environment is, and how fast agents learn."),
     "profile": ("profile", "app", "Measure where time and memory go."),
     "info": ("info", "info", "Print versions, devices, folders and extras."),

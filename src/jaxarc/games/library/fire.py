@@ -1,0 +1,117 @@
+"""Get out before the fire does."""
+
+from jaxarc.games import bits
+from jaxarc.games.game import GREEN, MOVES, ORANGE, STEEL, YELLOW, Action, Board, Event, Game, Level
+
+
+def rule(board: Board, action: Action) -> tuple[Board, Event]:
+    wall = board.solid("wall")
+    player = bits.walk(board["player"], wall | board["fire"], action.number)
+    # The fire grows with every second action, to all sides.
+    clock = board["clock"] + 1
+    grown = bits.neighbors(board["fire"]) & ~wall
+    fire = board["fire"] | bits.where(clock % 2 == 0, grown)
+    out = bits.some(player & board["exit"])
+    burned = bits.some(player & fire) & ~out
+    return board.set(player=player, fire=fire, clock=clock % 2), Event(won=out, lost=burned)
+
+
+LEVELS = (
+    Level(4, """
+        ########
+        #f....##
+        #......#
+        ##....G#
+        ##.P#.##
+        ####...#
+        ########
+    """),
+    Level(5, """
+        ########
+        #...P..#
+        #......#
+        #f#....#
+        ##....G#
+        #.#....#
+        ########
+    """),
+    Level(6, """
+        #########
+        #..P....#
+        #.#.#.#.#
+        #.##....#
+        #...#.G.#
+        #....#..#
+        ##.....f#
+        #########
+    """),
+    Level(7, """
+        #########
+        #....f.f#
+        ##..P#..#
+        #.......#
+        ##..#...#
+        #..##..##
+        #.#G..#.#
+        #########
+    """),
+    Level(9, """
+        ##########
+        #...P.#..#
+        ####..f..#
+        #G#...#.f#
+        #..#.....#
+        ##...#...#
+        #........#
+        #........#
+        ##########
+    """),
+    Level(9, """
+        ###########
+        #.........#
+        #..#...f..#
+        #.#...#P..#
+        #G..#....##
+        #.....#.###
+        #......f.##
+        ##........#
+        #.##.#.f.##
+        ###########
+    """),
+    Level(9, """
+        ###########
+        #.........#
+        #..#...f..#
+        #.#...#P..#
+        #G..#....##
+        #.....#.###
+        #......f.##
+        ##........#
+        #.##.#.f.##
+        ###########
+    """),
+    Level(11, """
+        ##########
+        #......#.#
+        #......#f#
+        #G...#..##
+        #....#..##
+        #..#.#.#f#
+        #....#...#
+        #...#.P.##
+        ##########
+    """),
+)  # fmt: skip
+
+GAME = Game(
+    name="fire",
+    about="Reach the exit; the fire grows to all sides with every second action.",
+    layers={"wall": STEEL, "exit": GREEN, "fire": ORANGE, "player": YELLOW},
+    letters={"#": ("wall",), "P": ("player",), "G": ("exit",), "f": ("fire",)},
+    actions=MOVES,
+    rule=rule,
+    levels=LEVELS,
+    single=("player", "exit"),
+    needed=("fire",),
+    counters={"clock": 0},
+)

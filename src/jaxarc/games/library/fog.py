@@ -1,0 +1,128 @@
+"""Find the way out of a maze, and see only what is near."""
+
+from jaxarc.games import bits
+from jaxarc.games.game import BLACK, GREEN, MOVES, STEEL, YELLOW, Action, Board, Event, Game, Level
+
+
+def rule(board: Board, action: Action) -> tuple[Board, Event]:
+    player = bits.walk(board["player"], board.solid("wall"), action.number)
+    return board.set(player=player), Event(won=bits.some(player & board["exit"]))
+
+
+def view(board: Board) -> list[tuple[bits.Mask, int]]:
+    player = board["player"]
+    row = player | bits.left(player) | bits.right(player) | bits.left(player, 2) | bits.right(player, 2)
+    near = row | bits.up(row) | bits.down(row) | bits.up(row, 2) | bits.down(row, 2)
+    return [(board["wall"], STEEL), (board["exit"], GREEN), (player, YELLOW), (~near, BLACK)]
+
+
+LEVELS = (
+    Level(8, """
+        #######
+        #.....#
+        #####.#
+        #G..#P#
+        #.###.#
+        #.....#
+        #######
+    """),
+    Level(9, """
+        #########
+        #.#.....#
+        #.###.#.#
+        #..G..#.#
+        #######P#
+        #.......#
+        #########
+    """),
+    Level(14, """
+        #########
+        #.....#.#
+        #####G#.#
+        #...#.#.#
+        #P###.#.#
+        #...#...#
+        #.#.##..#
+        #.#.....#
+        #########
+    """),
+    Level(23, """
+        #############
+        #...#...#...#
+        ###.#.#.###.#
+        #..P..#...#.#
+        #.#######.#G#
+        #.......#.#.#
+        #.#.##..#.#.#
+        #.#...#.#.#.#
+        #.###.###.#.#
+        #...#.......#
+        #############
+    """),
+    Level(23, """
+        #############
+        #...#...#...#
+        ###.#.#.###.#
+        #..P..#...#.#
+        #.#######.#G#
+        #.......#.#.#
+        #.#.##..#.#.#
+        #.#...#.#.#.#
+        #.###.###.#.#
+        #...#.......#
+        #############
+    """),
+    Level(28, """
+        ###########
+        #...G.....#
+        #########.#
+        #...#...#.#
+        #.#.#.###.#
+        #.#.P.#...#
+        #.#####.###
+        #.........#
+        ###########
+    """),
+    Level(32, """
+        #############
+        #........G#.#
+        #.#####.#.#.#
+        #.#.....#.#.#
+        #.#.#####.#.#
+        #.#.#...#...#
+        #.#.#.#.###.#
+        #.#.#.#...#.#
+        #...#.###.#.#
+        #...#.#..P#.#
+        #####..####.#
+        #...........#
+        #############
+    """),
+    Level(39, """
+        ###############
+        #.#.....#.....#
+        #.###.#.#####.#
+        #....P#.......#
+        #.#.#########.#
+        #.#.#.#.....#.#
+        #.#.#.#.#.###.#
+        #.#.#...#.....#
+        #.#.#.#########
+        #.#.#.......#.#
+        #.#.#######.#.#
+        #...#.......G.#
+        ###############
+    """),
+)  # fmt: skip
+
+GAME = Game(
+    name="fog",
+    about="Find the exit of a maze; only cells at most two rows and two columns away can be seen.",
+    layers={"wall": STEEL, "exit": GREEN, "player": YELLOW},
+    letters={"#": ("wall",), "P": ("player",), "G": ("exit",)},
+    actions=MOVES,
+    rule=rule,
+    levels=LEVELS,
+    single=("player", "exit"),
+    view=view,
+)

@@ -1,0 +1,100 @@
+"""Switch every lamp off; a click switches a lamp and its neighbors."""
+
+import jax
+import jax.numpy as jnp
+
+from jaxarc.games import bits
+from jaxarc.games.game import CLICK, MAROON, STEEL, YELLOW, Action, Board, Event, Game, Level
+from jaxarc.types import PRNGKey
+
+
+def press(on: bits.Mask, lamps: bits.Mask, cell: bits.Mask) -> bits.Mask:
+    """Switch a clicked lamp and the lamps beside it; a cell without a lamp does nothing."""
+    cell = cell & lamps
+    return on ^ ((cell | bits.neighbors(cell)) & lamps)
+
+
+def rule(board: Board, action: Action) -> tuple[Board, Event]:
+    on = press(board["on"], board["lamp"], action.cell)
+    return board.set(on=on), Event(won=~bits.some(on))
+
+
+def generate(key: PRNGKey, difficulty: jax.Array) -> Board:
+    """Press 2 + difficulty random cells of a whole field, all lamps off before; a press undoes itself."""
+    height, width = GAME.shape
+    inside = jnp.full(height, (1 << width) - 1, jnp.uint32)
+    # Distinct cells, or two presses would cancel out.
+    cells = jax.random.permutation(key, height * width)
+
+    def pressed(index: int, on: bits.Mask) -> bits.Mask:
+        cell = bits.cell(cells[index] // width, cells[index] % width, height)
+        return press(on, inside, bits.where(index < 2 + difficulty, cell))
+
+    on = jax.lax.fori_loop(0, 2 + len(LEVELS), pressed, jnp.zeros_like(inside))
+    return Board({"lamp": inside, "on": on}, {}, inside)
+
+
+LEVELS = (
+    Level(2, """
+        LLL
+        XLX
+        XLX
+    """),
+    Level(3, """
+        LLX
+        LXL
+        XLL
+    """),
+    Level(3, """
+        LLXX
+        XXLL
+        XXXX
+        XLLL
+    """),
+    Level(3, """
+        LXLX
+        XX.X
+        LXXX
+        .XX.
+    """),
+    Level(4, """
+        LXXX
+        XXLL
+        LLLL
+        LLXX
+    """),
+    Level(4, """
+        LLLLL
+        LXLLL
+        LXXLX
+        XLLXL
+        XLLXL
+    """),
+    Level(5, """
+        ..XX.
+        .XXLX
+        XXXLL
+        XLLX.
+        XL.LL
+    """),
+    Level(5, """
+        ..XLX
+        XL.LX
+        XXLLL
+        LXX.L
+        LLLLL
+    """),
+)  # fmt: skip
+
+GAME = Game(
+    name="lamps",
+    about="Switch every lamp off; a click switches a lamp and the lamps beside it.",
+    layers={"lamp": MAROON, "on": YELLOW},
+    letters={"L": ("lamp",), "X": ("lamp", "on")},
+    actions=(CLICK,),
+    rule=rule,
+    levels=LEVELS,
+    needed=("on",),
+    background=STEEL,
+    generate=generate,
+)  # fmt: skip

@@ -1,0 +1,83 @@
+"""Paint exactly the marked cells."""
+
+import jax.numpy as jnp
+
+from jaxarc.games import bits
+from jaxarc.games.game import ACT, GREEN, MAROON, MOVES, RED, SILVER, STEEL, WHITE, Action, Board, Event, Game, Level
+
+
+def rule(board: Board, action: Action) -> tuple[Board, Event]:
+    player = bits.walk(board["player"], board.solid("wall"), action.number)
+    pen = jnp.where(action.number == ACT, 1 - board["pen"], board["pen"])
+    paint = board["paint"] | bits.where(pen == 1, player)
+    return board.set(player=player, pen=pen, paint=paint), Event(won=bits.same(paint, board["mark"]))
+
+
+def view(board: Board) -> list[tuple[bits.Mask, int]]:
+    paint, mark, player = board["paint"], board["mark"], board["player"]
+    painting = bits.where(board["pen"] == 1, player)
+    return [(board["wall"], STEEL), (mark, MAROON), (paint, RED), (paint & mark, GREEN), (player, SILVER),
+            (painting, WHITE)]  # fmt: skip
+
+
+LEVELS = (
+    Level(5, """
+        ######
+        #mm..#
+        #m...#
+        #.P..#
+        ######
+    """),
+    Level(8, """
+        ######
+        #m..m#
+        #m...#
+        #P...#
+        ######
+    """),
+    Level(10, """
+        ######
+        #...m#
+        #.#mm#
+        #m.P.#
+        ######
+    """),
+    Level(11, """
+        #######
+        #.#...#
+        ##mmm##
+        #mmm#.#
+        #mmmP.#
+        #######
+    """),
+    Level(11, """
+        #######
+        #.#...#
+        ##mmm##
+        #mmm#.#
+        #mmmP.#
+        #######
+    """),
+    Level(12, """
+        #######
+        #..#.##
+        ###mmm#
+        #.mmm.#
+        #m.#P.#
+        #######
+    """),
+)  # fmt: skip
+
+GAME = Game(
+    name="paint",
+    about="Paint the marked cells and no others; action 5 puts the pen down and lifts it, and paint stays.",
+    layers={"wall": STEEL, "mark": MAROON, "paint": RED, "player": SILVER},
+    letters={"#": ("wall",), "P": ("player",), "m": ("mark",)},
+    actions=(*MOVES, ACT),
+    rule=rule,
+    levels=LEVELS,
+    single=("player",),
+    needed=("mark",),
+    counters={"pen": 0},
+    view=view,
+)

@@ -1,0 +1,77 @@
+"""Step on every cell exactly once."""
+
+from jaxarc.games import bits
+from jaxarc.games.game import MOVES, ORANGE, STEEL, UNDO, YELLOW, Action, Board, Event, Game, Level
+
+
+def rule(board: Board, action: Action) -> tuple[Board, Event]:
+    player = bits.walk(board["player"], board.solid("wall", "trail"), action.number)
+    trail = board["trail"] | (board["player"] & ~player)
+    return board.set(player=player, trail=trail), Event(won=bits.same(trail | player | board["wall"], board.inside))
+
+
+LEVELS = (
+    Level(9, """
+        ##..
+        ...P
+        ....
+    """),
+    Level(13, """
+        #...
+        #...
+        P...
+        ....
+    """),
+    Level(16, """
+        ....#
+        .....
+        #..#.
+        P....
+    """),
+    Level(16, """
+        ...##
+        ....#
+        .....
+        .P...
+    """),
+    Level(21, """
+        .P..#
+        .....
+        .....
+        #....
+        #....
+    """),
+    Level(21, """
+        .....
+        .....
+        .....
+        .....
+        ##.P#
+    """),
+    Level(25, """
+        #.....
+        #.....
+        .P...#
+        .#....
+        ......
+    """),
+    Level(25, """
+        .....#
+        ...#..
+        ...##.
+        ......
+        ...P..
+    """),
+)  # fmt: skip
+
+GAME = Game(
+    name="path",
+    about="Step on every cell once; no cell carries you twice, and action 7 takes a step back.",
+    layers={"wall": STEEL, "trail": ORANGE, "player": YELLOW},
+    letters={"#": ("wall",), "P": ("player",), "+": ("trail",)},
+    actions=(*MOVES, UNDO),
+    rule=rule,
+    levels=LEVELS,
+    single=("player",),
+    undo=("player", "trail"),
+)

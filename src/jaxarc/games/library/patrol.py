@@ -1,0 +1,120 @@
+"""Reach the goal past guards that walk to and fro."""
+
+import jax.numpy as jnp
+
+from jaxarc.games import bits
+from jaxarc.games.game import ACT, GREEN, MAROON, MOVES, RED, STEEL, YELLOW, Action, Board, Event, Game, Level
+
+WAYS = (("up", "down", bits.up, bits.down), ("left", "right", bits.left, bits.right))
+
+
+def rule(board: Board, action: Action) -> tuple[Board, Event]:
+    wall = board.solid("wall")
+    player = bits.walk(board["player"], wall, action.number)
+    guards = jnp.zeros_like(wall)
+    crossed = jnp.bool_(False)
+    changes = {"player": player}
+    for one, other, move, back in WAYS:
+        # A guard before a wall turns around and stays for this action.
+        forth, along = board[one], board[other]
+        ahead, behind = move(forth) & ~wall, back(along) & ~wall
+        changes[one] = ahead | (along & ~move(behind))
+        changes[other] = behind | (forth & ~back(ahead))
+        # Player and guard may not change places, either.
+        crossed |= bits.some(move(board["player"]) & player & along & move(behind))
+        crossed |= bits.some(back(board["player"]) & player & forth & back(ahead))
+        guards |= changes[one] | changes[other]
+    caught = bits.some(player & guards) | crossed
+    return board.set(**changes), Event(won=bits.some(player & board["goal"]) & ~caught, lost=caught)
+
+
+LEVELS = (
+    Level(5, """
+        ########
+        #...#..#
+        #.G....#
+        #....>P#
+        ##.....#
+        ########
+    """),
+    Level(6, """
+        #########
+        #...P..^#
+        #.#v..#.#
+        #....#G.#
+        #..##...#
+        #########
+    """),
+    Level(8, """
+        #########
+        #..P#..<#
+        #.......#
+        ###v.##.#
+        #....^..#
+        ##....G.#
+        #########
+    """),
+    Level(8, """
+        ##########
+        #....#.#.#
+        #.>#..#..#
+        #^>##....#
+        #.P.#...G#
+        #....^#..#
+        ##########
+    """),
+    Level(8, """
+        ###########
+        #..#.....^#
+        #....v.G.^#
+        #.....#...#
+        #..>..##.##
+        ##.#......#
+        ##.>.P...v#
+        #.#.....^.#
+        ###########
+    """),
+    Level(8, """
+        ############
+        #....P.#...#
+        ##.^....<.^#
+        #...#..v.<.#
+        #G.......#.#
+        #.v.......<#
+        #..........#
+        #........<.#
+        ############
+    """),
+    Level(9, """
+        ###########
+        #...^..#P.#
+        #.........#
+        #.........#
+        #^.^...v..#
+        #......<..#
+        #.#<G.....#
+        ###########
+    """),
+    Level(10, """
+        ##########
+        #....^...#
+        #..>.....#
+        #..^..>..#
+        #........#
+        #P......G#
+        #.^..#...#
+        ##########
+    """),
+)  # fmt: skip
+
+GAME = Game(
+    name="patrol",
+    about="Reach the goal and meet no guard; guards walk to and fro, and action 5 waits.",
+    layers={"wall": STEEL, "goal": GREEN, "up": RED, "down": RED, "left": MAROON, "right": MAROON, "player": YELLOW},
+    letters={"#": ("wall",), "P": ("player",), "G": ("goal",), "^": ("up",), "v": ("down",), "<": ("left",),
+             ">": ("right",)},
+    actions=(*MOVES, ACT),
+    rule=rule,
+    levels=LEVELS,
+    single=("player", "goal"),
+)  # fmt: skip

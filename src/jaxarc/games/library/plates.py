@@ -1,0 +1,106 @@
+"""Hold gates open with what stands on the plates."""
+
+from jaxarc.games import bits
+from jaxarc.games.game import GREEN, MOVES, ORANGE, PURPLE, ROSE, STEEL, YELLOW, Action, Board, Event, Game, Level
+
+
+def rule(board: Board, action: Action) -> tuple[Board, Event]:
+    is_open = ~bits.some(board["plate"] & ~(board["crate"] | board["player"]))
+    blocked = board.solid("wall") | bits.where(~is_open, board["gate"])
+    player, crates = bits.push(board["player"], board["crate"], blocked, action.number)
+    return board.set(player=player, crate=crates), Event(won=bits.some(player & board["goal"]))
+
+
+def view(board: Board) -> list[tuple[bits.Mask, int]]:
+    is_open = ~bits.some(board["plate"] & ~(board["crate"] | board["player"]))
+    shut = bits.where(~is_open, board["gate"])
+    things = [("goal", GREEN), ("plate", ROSE), ("crate", ORANGE), ("player", YELLOW)]
+    return [(board["wall"], STEEL), (shut, PURPLE), *((board[name], color) for name, color in things)]
+
+
+LEVELS = (
+    Level(6, """
+        ########
+        #..P.#.#
+        #....=G#
+        #..C.#.#
+        #..o.#.#
+        ########
+    """),
+    Level(8, """
+        ########
+        #o..#..#
+        #CP.##.#
+        #...=G.#
+        #...#..#
+        ########
+    """),
+    Level(10, """
+        #########
+        #.P...=.#
+        #.C..o#G#
+        #.....#.#
+        #.....#.#
+        #########
+    """),
+    Level(15, """
+        #########
+        #....#..#
+        #P...#..#
+        #CC..=..#
+        #....#..#
+        #oo.##.G#
+        #########
+    """),
+    Level(20, """
+        ##########
+        #.....##.#
+        #......#G#
+        ##C....#.#
+        #o..P..=.#
+        #o.C...#.#
+        ##########
+    """),
+    Level(24, """
+        ##########
+        #....##..#
+        #.o...=..#
+        #..CP.#..#
+        #..#C.#G.#
+        #.o...#..#
+        ##########
+    """),
+    Level(28, """
+        ###########
+        #....o..#.#
+        #..C..#.###
+        ##......#.#
+        #....#..=.#
+        #.P..C..#.#
+        #...#o..#G#
+        ###########
+    """),
+    Level(28, """
+        ###########
+        #.....#.###
+        #...#C..#.#
+        #Co.....#.#
+        #o.P....#G#
+        #.#.....#.#
+        #.#.....=.#
+        ###########
+    """),
+)  # fmt: skip
+
+GAME = Game(
+    name="plates",
+    about="Reach the goal; the gates are open while something stands on every plate.",
+    layers={"wall": STEEL, "gate": PURPLE, "goal": GREEN, "plate": ROSE, "crate": ORANGE, "player": YELLOW},
+    letters={"#": ("wall",), "P": ("player",), "G": ("goal",), "C": ("crate",), "o": ("plate",), "=": ("gate",)},
+    actions=MOVES,
+    rule=rule,
+    levels=LEVELS,
+    single=("player", "goal"),
+    needed=("plate", "gate"),
+    view=view,
+)

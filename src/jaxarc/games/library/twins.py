@@ -1,0 +1,115 @@
+"""Bring two avatars home at once: one does as told, the other turns left and right around."""
+
+import jax.numpy as jnp
+
+from jaxarc.games import bits
+from jaxarc.games.game import GREEN, MOVES, PURPLE, RED, SKY, STEEL, Action, Board, Event, Game, Level
+
+
+def rule(board: Board, action: Action) -> tuple[Board, Event]:
+    wall = board.solid("wall")
+    sideways = action.number >= bits.LEFT
+    other_way = jnp.where(sideways, bits.opposite(action.number), action.number)
+    player = bits.walk(board["player"], wall, action.number)
+    twin = bits.walk(board["twin"], wall, other_way)
+    won = bits.some(player & board["home"]) & bits.some(twin & board["twin_home"])
+    return board.set(player=player, twin=twin), Event(won=won)
+
+
+LEVELS = (
+    Level(5, """
+        ########
+        #.##.T.#
+        #..#...#
+        #......#
+        #.#K.P.#
+        #..#..H#
+        ########
+    """),
+    Level(9, """
+        #########
+        #.....#.#
+        #PHK..#.#
+        #..#...##
+        #.......#
+        #....##.#
+        #T......#
+        #########
+    """),
+    Level(10, """
+        #########
+        #P......#
+        #..H.K..#
+        ###.##..#
+        #.......#
+        #.T..#..#
+        #########
+    """),
+    Level(10, """
+        ##########
+        #...#.P..#
+        ##..H....#
+        #..T.....#
+        ##K......#
+        #........#
+        #.......##
+        ##########
+    """),
+    Level(14, """
+        ##########
+        #........#
+        #........#
+        #.....T..#
+        #....#..P#
+        #.#..#...#
+        #...H.#..#
+        ##..K#...#
+        ##########
+    """),
+    Level(17, """
+        ###########
+        #P........#
+        #...K#....#
+        #.##....###
+        #..#....#.#
+        #.......###
+        #H..#.....#
+        #....#...T#
+        ###########
+    """),
+    Level(18, """
+        ###########
+        #.P..#..#.#
+        #.K##.....#
+        #.........#
+        #.........#
+        ##...#.H..#
+        ###..#....#
+        ##....#.#.#
+        #....T.##.#
+        ###########
+    """),
+    Level(20, """
+        ###########
+        ##.T.....H#
+        #.......#K#
+        #.....#...#
+        #.........#
+        #........##
+        #.......#.#
+        #..#P#...##
+        #..#..#.###
+        ###########
+    """),
+)  # fmt: skip
+
+GAME = Game(
+    name="twins",
+    about="Bring both avatars home at the same time; the second goes left where the first goes right.",
+    layers={"wall": STEEL, "home": RED, "twin_home": GREEN, "player": SKY, "twin": PURPLE},
+    letters={"#": ("wall",), "P": ("player",), "T": ("twin",), "H": ("home",), "K": ("twin_home",)},
+    actions=MOVES,
+    rule=rule,
+    levels=LEVELS,
+    single=("player", "twin", "home", "twin_home"),
+)

@@ -1,0 +1,29 @@
+"""Five games show, frame by frame, what the same games show that are written with arcengine."""
+
+import importlib.util
+import json
+import sys
+
+import pytest
+from games.record_twins import KEPT, LENGTHS, TWINS, levels_of, our_digests, twin_digests  # noqa: F401
+
+KEPT_MARKS = json.loads(KEPT.read_text())
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_frames_states_and_levels_are_those_of_arcengine(name):
+    kept = KEPT_MARKS[name]
+    assert our_digests(name, kept["solutions"], *LENGTHS["short"]) == kept["short"]
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_a_million_actions_show_what_arcengine_shows(name):
+    kept = KEPT_MARKS[name]
+    assert our_digests(name, kept["solutions"], *LENGTHS["long"]) == kept["long"]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("arcengine") is None, reason="nox -s games installs arcengine")
+@pytest.mark.parametrize("name", TWINS)
+def test_what_is_kept_is_what_the_twins_show(name):
+    kept = KEPT_MARKS[name]
+    assert twin_digests(sys.executable, name, kept["solutions"], *LENGTHS["short"]) == kept["short"]
