@@ -1,7 +1,7 @@
 """Draw the moving picture of the README: a trained agent solves real tasks that it has not learned from.
 
-``python docs/make_readme_gif.py`` plays the agent that the package brings, or that of a run that is named. Of the unseen
-test pairs that the agent solves, one of each task, it shows those with the most color.
+``python docs/make_readme_gif.py`` plays the agent that the package brings, or that of a run that is named. Of the
+unseen test pairs that the agent solves, one of each task, it shows those with the most color.
 """
 
 import sys
