@@ -157,7 +157,7 @@ clean:
 # interrupted, and one whose Python does not start has lost its interpreter. Neither is trusted; both are made anew.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
-	    echo "jaxarc needs Python 3.11, 3.12 or 3.13, and '$(PYTHON)' is `$(PYTHON) --version 2>&1`." \
+	    echo "constraints.txt is for Python 3.11, 3.12 or 3.13, and '$(PYTHON)' is `$(PYTHON) --version 2>&1`." \
 	         "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 	@if [ -e $(BUILDING) ] || ! $(BIN)/python -c '' 2>/dev/null; then rm -rf .venv; fi
 	@echo "Building .venv with `$(PYTHON) --version` (once; a few minutes, mostly download) ..."

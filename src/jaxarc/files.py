@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from jaxarc.errors import JaxarcError, UsageError
+from jaxarc.errors import JaxarcError, UsageError, visible
 
 CHECKSUM: Final = "sha256"  # the field that add_checksum adds
 COMPILED_BYTES: Final = 2**30  # of compiled programs that are kept; the least recently used go first
@@ -175,7 +175,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class CacheFolderError(JaxarcError, PermissionError):
-    """Other users can write programs into the cache folder."""
+    """Other users can write programs into the cache folder, or JAX cannot take its name."""
 
 
 def code_digest(package: Path = _PACKAGE) -> str:
@@ -195,12 +195,18 @@ def compiled_folder(directory: str | Path | None = None) -> Path:
         directory: made when missing with mode 0700; when left out, that of :func:`user_cache`.
 
     Raises:
-        CacheFolderError: the folder belongs to another user, or others may write into it.
+        CacheFolderError: the folder belongs to another user, or others may write into it, or its name is no text.
         OSError: it cannot be made or written, or is no folder.
     """
     from filelock import FileLock, Timeout  # not needed by the core, which imports this module
 
     folder = Path(os.path.abspath(user_cache("compiled") if directory is None else user_path(directory)))
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError:
+        raise CacheFolderError(
+            f"JAX takes no folder that Python cannot read as text, got {visible(str(folder))}; set PYTHONUTF8=1"
+        ) from None
     private_folder(folder)
     # JAX writes a program and then, into a second file, when it was used. A program without the second file may be half
     # a program, and keeps JAX from writing any other. The lock is JAX's own: who holds it may be between the two.

@@ -73,6 +73,11 @@ def test_a_folder_that_others_may_write_into_is_refused(tmp_path, mode):
         enable_compilation_cache(folder)
 
 
+def test_a_folder_whose_name_jax_cannot_take_is_refused(tmp_path):
+    with pytest.raises(CacheFolderError, match="PYTHONUTF8"):  # as Python reads one in a locale without its letters
+        enable_compilation_cache(tmp_path / os.fsdecode("é".encode("latin-1")))
+
+
 def test_a_folder_of_another_user_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
     with pytest.raises(CacheFolderError, match=rf"{tmp_path}.*\d+.*\d+"):
