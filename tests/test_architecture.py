@@ -114,7 +114,7 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # Folder -> the most lines that it may have, Python and C++; "" is for the files beside the folders. Raising a number
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
-    "": 2030,
+    "": 2040,
     "adapters": 2040,
     "agents": 3290,
     "benchmarks": 1260,

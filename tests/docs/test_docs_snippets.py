@@ -96,6 +96,7 @@ def test_blocks_that_do_not_run_everywhere_import_what_exists(page):
 @pytest.mark.usefixtures("reader")
 def test_blocks_for_stable_baselines_run_where_it_is_installed():
     pytest.importorskip("stable_baselines3", reason="stable-baselines3 is not installed; pip install stable-baselines3")
+    pytest.importorskip("moviepy", reason="moviepy is not installed; pip install moviepy")
     text = PAGES["docs/adapters.md"]
     assert "```py\nfrom stable_baselines3" in text
     run_blocks(text.replace("```py\n", "```python\n"), "docs/adapters.md")
