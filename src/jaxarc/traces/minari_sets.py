@@ -79,7 +79,7 @@ def read_minari(dataset_id: str) -> Iterator[TraceLine]:
         raise MinariError(f"Minari has no data set {dataset_id!r} here; list them: minari list local") from error
     described = found.storage.metadata.get("description")
     if described != _LAYOUT:
-        of = getattr(found.env_spec, "id", None) or described or "an environment without a name"
+        of = described or "an environment without a description" if found.env_spec is None else found.env_spec.id
         raise MinariError(
             f"the data set {dataset_id!r} is of {of}, not of jaxarc; it needs one of jaxarc traces export"
         )
