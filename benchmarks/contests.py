@@ -42,6 +42,10 @@ def all_contests(quick: bool) -> tuple[Contest, ...]:
         Contest("point-1024", "the same, 1,024, point actions", ask(batch=1024, selection="point"), both),
         Contest("mask-1024", "the same, 1,024, mask actions", ask(batch=1024, selection="mask"), both),
         Contest("5x5-2048", "the same, 2,048, box actions, 5x5", ask(batch=2048, side=5), (*both, JAXARC_EPISODES)),
+        *[
+            Contest(f"5x5-{batch}", f"the same, {batch:,}, box actions, 5x5", ask(batch=batch, side=5), both)
+            for batch in (1, 1024, 8192, 131_072)  # of the sizes that JaxARC's paper reports
+        ],
         Contest("resets-1024", "resets of 1,024 environments, 30x30", ask(kind="resets", batch=1024), both),
         _loop(ask),
     )

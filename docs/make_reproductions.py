@@ -10,7 +10,7 @@ from typing import Any
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "examples" / "reproduce" / "results"
-NOT_RUN = "No results yet: nobody has run the command."
+NOT_RUN = "*Ours*: not measured yet; the command below writes the results."
 HEAD = """# Reproductions
 
 Published experiments with ARC as reinforcement learning, each in one file of `examples/reproduce/` that imports only
@@ -40,7 +40,7 @@ def reproductions_page() -> str:
     for title, paper, published, command, differs, names, table in SECTIONS:
         parts += [f"\n## {title}\n", f"*Paper*: {paper}\n", f"*Published*: {published}\n"]
         found = [json.loads(path.read_text()) for name in names if (path := RESULTS / f"{name}.json").is_file()]
-        parts += [table(found) if found else NOT_RUN, f"\n*Differs*: {differs}\n", "```bash", *command, "```"]
+        parts += [table(found) if found else f"{NOT_RUN}\n", f"*Differs*: {differs}\n", "```bash", *command, "```"]
     return "\n".join(parts) + "\n" + CHANGE
 
 
@@ -70,10 +70,10 @@ def baselines(files: list[dict]) -> str:
     text = table_of(
         "method | steps | seen solved, % | unseen solved, % | training episodes solved at best, % | CPU s", rows
     )
-    text += f"\nSeen: {pairs[0]} pairs of {tasks[0]} tasks; unseen: {pairs[1]} pairs of {tasks[1]} tasks; played by the best "
     text += (
-        "action, the answer in sight. Seeds 42 to 46. Unseen pairs solved (%, mean of the seeds) after each tenth:\n\n"
+        f"\nSeen: {pairs[0]} pairs of {tasks[0]} tasks; unseen: {pairs[1]} pairs of {tasks[1]} tasks; played by the "
     )
+    text += "best action, the answer in sight. Seeds 42 to 46. Unseen pairs solved, mean in %, after each tenth:\n\n"
     columns = "method | " + " | ".join(f"{100 * (point + 1) // points} %" for point in range(points))
     return text + table_of(columns, curves)
 
@@ -102,7 +102,9 @@ def gflownet(files: list[dict]) -> str:
         ["the reward itself", "0", percents([best]), f"{file['solutions']:,} of {file['sequences']:,} sequences"],
     ]
     total = file["trajectories_a_seed"] * len(file["rows"])
-    speed = f"\n{total:,} trajectories in {file['cpu_seconds']} CPU seconds, learning included and the compilation left out: "
+    speed = (
+        f"\n{total:,} trajectories in {file['cpu_seconds']} CPU seconds, with learning and without the compilation: "
+    )
     speed += f"{total / file['cpu_seconds']:,.0f} a second.\n"
     return table_of("seed | total variation | right, % | distinct solutions sampled", rows) + speed
 
@@ -143,9 +145,8 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
         "30 of the 149 tasks are held out. One torso of layers for each cell in place of two CNNs, because a "
         "gradient of a convolution in a compiled loop is slow on a CPU. The observation has no demonstrations, which "
         "tell nothing beside the answer. `ppo-cells` is not published: logits of a cell come from its features, "
-        "rewards are those of "
-        '`reward="editing"` with a penalty of 1 for a wrong submit, and gamma is 0.9. Its learning rate and penalty were chosen '
-        "by the returns of training episodes on all 149 tasks, before the split.",
+        "rewards are those of `editing` with a penalty of 1 for a wrong submit, and gamma is 0.9. Its learning "
+        "rate and penalty were chosen by the returns of training episodes on all 149 tasks, before the split.",
         ["jaxarc_baselines", "jaxarc_baselines_cells"],
         baselines,
     ),

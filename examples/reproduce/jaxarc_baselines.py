@@ -220,7 +220,7 @@ def main() -> None:
     options = parser.parse_args()
     try:
         tasks = jaxarc.load_tasks(options.tasks)
-    except jaxarc.datasets.UnknownDatasetError as error:
+    except (jaxarc.datasets.UnknownDatasetError, jaxarc.datasets.NotInstalledError) as error:
         raise SystemExit(f"{error}; or take --tasks arc-agi-1/training:max_side=5") from None
     held_out = tasks.sample(0, min(HELD_OUT, len(tasks) // 4))
     train_tasks = tasks.select(without=held_out.task_ids)

@@ -21,6 +21,7 @@ EXTRAS: Final[dict[str, dict[str, str]]] = {
     "tensorboard": {"tensorboardX": "tensorboardX"},
     "wandb": {"wandb": "wandb"},
     "mctx": {"mctx": "mctx"},
+    "minari": {"minari": "minari", "h5py": "h5py", **_GYMNASIUM},
 }
 
 

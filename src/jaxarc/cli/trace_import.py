@@ -1,7 +1,7 @@
 """``jaxarc traces import``: lines of JSON, and what people did in the O2ARC editor."""
 
 import json
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -16,7 +16,8 @@ from jaxarc.experts import ExpertError, Pair
 from jaxarc.files import write_whole
 from jaxarc.tasks import UnknownTaskError
 from jaxarc.traces import Trace, TraceCache, WorkUnit, pairs_by_id
-from jaxarc.traces.files import TraceFileError, read_trace_lines
+from jaxarc.traces.files import TraceFileError, TraceLine, read_trace_lines
+from jaxarc.traces.minari_sets import PREFIX, read_minari
 from jaxarc.traces.sessions import HumanTraces, SessionVerdict, convert_sessions, read_human_sessions
 from jaxarc.traces.units import checked_trace
 
@@ -33,7 +34,7 @@ def import_traces(
     file: Annotated[
         Path,
         typer.Argument(
-            help="*.jsonl of jaxarc traces export, *.csv of ARCTraj, *.json or a folder of Mini-ARC traces."
+            help="*.jsonl or minari:ID of traces export, *.csv of ARCTraj, *.json or a folder of Mini-ARC traces."
         ),
     ],
     dataset: DatasetArgument,
@@ -58,11 +59,13 @@ def import_traces(
     """
     tasks = load_tasks(dataset)
     console = Console()
-    is_ours = file.suffix == ".jsonl"
+    of_minari = str(file).startswith(PREFIX)
+    is_ours = file.suffix == ".jsonl" or of_minari
     if is_ours and verdicts is not None:
         raise typer.BadParameter("is for sessions of people (*.csv, *.json); leave it out", param_hint="--verdicts")
     people = None if is_ours else convert_sessions(read_human_sessions(file), tasks)
-    candidates, rejected = _read_lines(file, tasks) if people is None else _of_people(people, tasks)
+    lines = read_minari(str(file).removeprefix(PREFIX)) if of_minari else read_trace_lines(file)
+    candidates, rejected = _read_lines(lines, tasks) if people is None else _of_people(people, tasks)
     played: list[Played] = [(pair, trace.actions, trace.spec.action_format) for _, pair, trace in candidates]
     checked = list(zip(candidates, solved_in_environment(played), strict=True))
     refused = {name for (name, *_), is_solved in checked if not is_solved}
@@ -90,9 +93,11 @@ def import_traces(
         raise typer.Exit(1)
 
 
-def _read_lines(file: Path, tasks: TaskSet) -> tuple[list[_Candidate], list[_Rejected]]:
+def _read_lines(
+    lines: Iterable[TraceLine | TraceFileError], tasks: TaskSet
+) -> tuple[list[_Candidate], list[_Rejected]]:
     candidates, rejected = [], []
-    for line in read_trace_lines(file):
+    for line in lines:
         if isinstance(line, TraceFileError):
             where, _, reason = str(line).partition(": ")
             rejected.append((where, reason))

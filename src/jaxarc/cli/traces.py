@@ -37,6 +37,7 @@ from jaxarc.render.terminal import render_grid
 from jaxarc.tasks import UnknownTaskError
 from jaxarc.traces import ExpertSpec, TraceCache, WorkUnit, pairs_by_id
 from jaxarc.traces.files import TraceFileError, TraceLine, read_trace_lines, write_trace_file
+from jaxarc.traces.minari_sets import PREFIX, write_minari
 
 app = typer.Typer(
     help="Record, verify, draw, export and import what experts do.", no_args_is_help=True, add_completion=False
@@ -142,7 +143,12 @@ def _verify_file(file: Path, dataset: str | None, console: Console) -> bool:
 @app.command()
 def export(
     dataset: DatasetArgument,
-    file: Annotated[Path, typer.Argument(help="File to write, one line of JSON per trace.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="File to write, one line of JSON per trace; or minari:ID, a data set of Minari.", metavar="FILE"
+        ),
+    ],
     expert: ExpertOption = DEFAULT_EXPERT,
     action_format: FormatOption = DEFAULT_FORMAT,
     pairs: PairsOption = "test",
@@ -152,12 +158,17 @@ def export(
 
     Examples:
         jaxarc traces export arc-agi-1/training traces.jsonl --pairs all
+        jaxarc traces export arc-agi-1/training minari:jaxarc/painter-v0
     """
     spec = find_expert_spec(expert, action_format)
-    traces = recorded_traces(load_tasks(dataset), spec, cache, pairs)
+    tasks = load_tasks(dataset)
+    traces = recorded_traces(tasks, spec, cache, pairs)
     if not traces:
         raise not_recorded(spec, dataset, dataset, expert)
-    write_trace_file(file, traces, {"dataset": lasting_name(dataset)})
+    if str(file).startswith(PREFIX):
+        write_minari(str(file).removeprefix(PREFIX), traces, pairs_by_id(tasks, pairs), lasting_name(dataset))
+    else:
+        write_trace_file(file, traces, {"dataset": lasting_name(dataset)})
     which = "" if pairs == "all" else f" of {pairs} pairs (--pairs all writes every pair's)"
     print_line(Console(), f"{len(traces):,} traces{which}: {file}")
 

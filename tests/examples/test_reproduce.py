@@ -1,0 +1,98 @@
+"""The programs of ``examples/reproduce``: they run, they learn, and the page is what their committed results print."""
+
+import functools
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ROOT / "examples" / "reproduce"
+SMALL = "--tasks arc-agi-1/training:max_side=5"
+TINY = {
+    "arcle_ppo.py": "--settings 3618c87e --policies sequential --updates 5 --seeds 2",
+    "dreamer_ppo.py": "--updates 2 --seeds 2",
+    "gflownet.py": "--updates 3 --seeds 2",
+    "jaxarc_baselines.py": f"{SMALL} --methods pqn --steps 1 --seeds 2",
+    "offline.py": f"{SMALL} --methods returns iql --updates 3 --seeds 2",
+}
+
+
+def run(name: str, arguments: str, **variables: str) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, str(PROGRAMS / name), *arguments.split()],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "JAX_PLATFORMS": "cpu", **variables},
+    )
+
+
+@functools.cache
+def results(name: str, arguments: str, folder: Path) -> dict:
+    done = run(name, f"{arguments} --json {folder / 'results.json'}")
+    assert done.returncode == 0, done.stderr
+    return json.loads((folder / "results.json").read_text())
+
+
+def test_every_program_is_listed_and_short():
+    programs = {path.name: len(path.read_text().splitlines()) for path in PROGRAMS.glob("*.py")}
+    assert set(programs) == set(TINY)
+    assert max(programs.values()) <= 250
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_a_program_runs_with_a_tiny_budget_and_keeps_every_seed(name, tmp_path):
+    rows = results(name, TINY[name], tmp_path)["rows"]
+    if name == "gflownet.py":  # a row for each seed
+        assert len(rows) == 2
+        return
+    for row in rows.values() if isinstance(rows, dict) else rows:
+        lists = [row[key] for key in ("solved", "right", "unseen") if key in row]
+        per_seed = lists[0][0] if name == "jaxarc_baselines.py" else lists[0]  # [points][seeds], the others [seeds]
+        assert len(per_seed) == 2
+
+
+def test_a_gflownet_samples_nearly_in_proportion_to_the_reward(tmp_path):
+    found = results("gflownet.py", "--updates 300 --seeds 2", tmp_path)
+    assert max(row["total_variation"] for row in found["rows"]) < 0.25 < found["uniform"]["total_variation"] - 0.3
+
+
+def test_ppo_learns_a_flip_that_it_never_sees_answered(tmp_path):
+    rows = results("dreamer_ppo.py", "--updates 30 --seeds 2", tmp_path)["rows"]
+    assert min(seed[-1] for row in rows if row["rule"] == "flip" for seed in row["right"]) >= 80  # of 100
+
+
+def test_the_equivariant_policy_learns_to_copy_random_grids(tmp_path):
+    arguments = "--settings random --policies equivariant --updates 20 --seeds 1"
+    (row,) = results("arcle_ppo.py", arguments, tmp_path)["rows"]
+    assert row["solved"][0][-1] > 0.8
+
+
+def test_cloning_solves_pairs_of_tasks_that_it_never_saw(tmp_path):
+    (row,) = results("offline.py", f"{SMALL} --methods best --updates 300 --seeds 1", tmp_path)["rows"]
+    assert row["seen"][0] > 0.1
+    assert row["unseen"][0] > 0.05
+
+
+@pytest.mark.parametrize("name", ["jaxarc_baselines.py", "offline.py"])
+def test_a_set_that_is_not_installed_is_told_in_one_line(name, tmp_path):
+    done = run(name, "--tasks mini-arc", JAXARC_DATA=str(tmp_path))
+    assert done.returncode != 0
+    (line,) = done.stderr.strip().splitlines()
+    assert "jaxarc tasks download mini-arc" in line
+    assert "--tasks arc-agi-1/training:max_side=5" in line
+
+
+def test_the_page_is_what_the_results_print():
+    path = ROOT / "docs" / "make_reproductions.py"
+    spec = importlib.util.spec_from_file_location("make_reproductions", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (ROOT / "docs" / "reproductions.md").read_text(encoding="utf-8") == module.reproductions_page()
