@@ -16,7 +16,7 @@ EXTRAS: Final[dict[str, dict[str, str]]] = {
     "gymnasium": _GYMNASIUM,
     "gymnax": {"gymnax": "gymnax", "six": "six"},
     "stoa": {"stoa": "stoa-env"},
-    "sb3": {"stable_baselines3": "stable-baselines3", **_GYMNASIUM},
+    "sb3": {"stable_baselines3": "stable-baselines3", "sb3_contrib": "sb3-contrib", **_GYMNASIUM},
     "envelope": {"envelope": "jax-envelope"},
     "tensorboard": {"tensorboardX": "tensorboardX"},
     "wandb": {"wandb": "wandb"},
