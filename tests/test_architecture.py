@@ -113,7 +113,7 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # Folder -> the most lines that it may have, Python and C++; "" is for the files beside the folders. Raising a number
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
-    "": 2030,
+    "": 2045,
     "adapters": 2010,
     "agents": 3280,
     "benchmarks": 1260,
