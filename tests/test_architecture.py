@@ -39,7 +39,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "files": {"errors"},
     "native": {"errors", "files", "primitives"},
     "fusion": set(),
-    "primitives": set(),
+    "primitives": {"errors"},
     "lazy": {"extras"},
     "notebooks": set(),
     "types": {"constants", "notebooks"},
