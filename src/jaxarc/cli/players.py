@@ -27,7 +27,7 @@ from jaxarc.experts import GreedyPainter
 from jaxarc.experts.expert import Caught
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.runs import RunFolder, locate_run
-from jaxarc.runs.state import WhichCheckpoint
+from jaxarc.runs.run_state import WhichCheckpoint
 
 SEARCH: Final = "search"  # the agent that is a program search and plays no episode
 DEFAULT_FORMAT: Final = "bbox"

@@ -17,8 +17,8 @@ from jaxarc.cli.surrogate_run import measured_parts
 from jaxarc.config import ConfigValidationError
 from jaxarc.runs import TrainingDivergedError
 from jaxarc.runs.folder import make_new_folder
-from jaxarc.surrogate.experiment import SurrogateExperiment
-from jaxarc.surrogate.train import SurrogateResult
+from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
+from jaxarc.surrogate.surrogate_training import SurrogateResult
 
 
 def expand(overrides: Sequence[str]) -> list[list[str]]:

@@ -21,9 +21,9 @@ from jaxarc.files import write_whole
 from jaxarc.runs.checkpoint import load_checkpoint
 from jaxarc.runs.folder import RunFolder
 from jaxarc.surrogate.agreement import Agreement, GraphAccuracy
-from jaxarc.surrogate.experiment import SurrogateExperiment
-from jaxarc.surrogate.lookahead import LookaheadTask, SurrogateAgent
-from jaxarc.surrogate.task import SurrogateTask
+from jaxarc.surrogate.lookahead_task import LookaheadTask, SurrogateAgent
+from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
+from jaxarc.surrogate.surrogate_task import SurrogateTask
 from jaxarc.surrogate.train_step import Model
 from jaxarc.types import Observation
 from jaxarc.unroll import Policy
