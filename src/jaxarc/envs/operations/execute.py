@@ -7,13 +7,13 @@ One step, from the environment's method to the new state::
         check_action              values in range, legal or not         structured_actions.py
         choose_pair               the pair that operations 35..41 load  pairs.py
         execute                   one environment of a batch kernel     this file, batch_rule.py
-          resolve_selection       chosen cells within the active area   edits.py
+          resolve_selection       chosen cells within the active area   grid_edits.py
           flood_fill              10..19                                flood.py
-          rearrange_cells         20..30: moves, turns, copy and paste  edits.py
+          rearrange_cells         20..30: moves, turns, copy and paste  grid_edits.py
           load                    32, 35..41                            pairs.py
           write                   fill, cut, clear, edge of a resize
           count_matches           cells equal to the target             canvas.py
-          next_selection          what the state keeps of it            edits.py
+          next_selection          what the state keeps of it            grid_edits.py
         decide_ending, compute_reward                                   transition.py
         append_record             the action, in the history            state.py
       observe, make_info          what the agent gets                   observations.py
@@ -50,14 +50,14 @@ from jaxarc.envs.canvas import (
     grid_size,
 )
 from jaxarc.envs.compilation import call_native, choose_executor
-from jaxarc.envs.operations.edits import (
+from jaxarc.envs.operations.flood import flood_fill
+from jaxarc.envs.operations.grid_edits import (
     ResolvedSelection,
     effective_cells,
     next_selection,
     rearrange_cells,
     resolve_selection,
 )
-from jaxarc.envs.operations.flood import flood_fill
 from jaxarc.envs.pairs import PairTable, stack_tables
 from jaxarc.envs.structured_actions import (
     CHANGES_PAIR,
