@@ -14,7 +14,7 @@ from jaxarc.files import write_whole
 from jaxarc.runs import RunFolder
 from jaxarc.runs.checkpoint import load_checkpoint, save_checkpoint
 from jaxarc.runs.folder import TRAINED
-from jaxarc.runs.state import chosen_checkpoint
+from jaxarc.runs.run_state import chosen_checkpoint
 
 
 def bring(run: RunFolder) -> Path:

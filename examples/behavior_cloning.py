@@ -22,7 +22,7 @@ from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.evaluation import play_every_task
 from jaxarc.experts import Painter
 from jaxarc.traces import record_traces
-from jaxarc.traces.files import write_trace_file
+from jaxarc.traces.trace_files import write_trace_file
 from jaxarc.traces.units import PairId
 
 SIDE = 5

@@ -27,7 +27,7 @@ from jaxarc.config import (
 from jaxarc.envs.operations import get_operation_name
 from jaxarc.render import render_grid
 from jaxarc.surrogate import SurrogateExperiment, SurrogateReport, make_task, train_surrogate
-from jaxarc.surrogate.candidates import describe_boxes
+from jaxarc.surrogate.candidate_features import describe_boxes
 
 SIDE = 5
 NUM_SHOWN = 5  # candidates of a state

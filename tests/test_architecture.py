@@ -125,7 +125,7 @@ MAX_LINES = {
     "envs": 4860,
     "evaluation": 1530,
     "experts": 2760,
-    "io": 220,
+    "io": 210,
     "native": 5330,
     "nn": 570,
     "parallel": 1750,

@@ -24,7 +24,7 @@ from jaxarc.envs.state import ArcEnvState
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks
 from jaxarc.tasks.procedural.names import PREFIX, STARTER
-from jaxarc.tasks.procedural.pictures import RandomGrids
+from jaxarc.tasks.procedural.whole_pictures import RandomGrids
 from jaxarc.tasks.registry import UnknownTaskError, register_task
 from jaxarc.tasks.sampling import uniform_weights
 from jaxarc.wrappers.flat_actions import FlatActions

@@ -13,7 +13,7 @@ from jaxarc.agents.ppo import UpdateBatch, shuffle_into_minibatches
 from jaxarc.config import AgentConfig, ConfigValidationError, JaxArcConfig, ParallelConfig
 from jaxarc.parallel.shards import DataShard
 from jaxarc.runs import IncompatibleRunError
-from jaxarc.runs.state import require_same_choices
+from jaxarc.runs.run_state import require_same_choices
 
 SCRIPT = """
 import json, sys, tempfile

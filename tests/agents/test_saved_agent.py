@@ -29,7 +29,7 @@ from jaxarc.nn.precision import DTYPES
 from jaxarc.runs import RunFolderError
 from jaxarc.runs.checkpoint import CheckpointError
 from jaxarc.runs.folder import RunFolder, create_run_folder
-from jaxarc.runs.state import RunState, save_run_state
+from jaxarc.runs.run_state import RunState, save_run_state
 
 RULES = JaxArcConfig().with_fields(
     max_grid_height=5,

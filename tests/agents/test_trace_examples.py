@@ -18,7 +18,7 @@ from jaxarc.experts import InvalidActionError, Painter
 from jaxarc.files import CHECKSUM
 from jaxarc.tasks import RawTask
 from jaxarc.traces import Graph, pairs_by_id, record_traces
-from jaxarc.traces.files import write_trace_file
+from jaxarc.traces.trace_files import write_trace_file
 
 SIDE, NUM_TASKS = 3, 8
 RULES = JaxArcConfig().with_fields(

@@ -51,7 +51,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {  # file -> its tests, the quickes
     "envs/compilation.py": ("tests/envs/test_compilation.py", "tests/envs/test_compaction.py", _FAMILIES),
     "envs/operations/execute.py": (_FAMILIES,),
     "envs/operations/flood.py": (_FAMILIES,),
-    "envs/operations/kernels.py": (_FAMILIES,),
+    "envs/operations/grid_edits.py": (_FAMILIES,),
     "envs/structured_actions.py": (
         "tests/bad_input",
         "tests/envs/test_bad_input.py",

@@ -16,7 +16,7 @@ from jaxarc.config import ConfigValidationError
 from jaxarc.config.choices import choices_of, config_folder
 from jaxarc.runs import RunFolder
 from jaxarc.runs.metrics import read_reports
-from jaxarc.surrogate.experiment import SurrogateExperiment, SurrogateReport
+from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment, SurrogateReport
 
 STEPS = 120
 TINY = [

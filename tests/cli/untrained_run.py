@@ -9,7 +9,7 @@ from jaxarc.agents.updates import make_params, start_training
 from jaxarc.cli.settings import experiment_of
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.runs import RunFolder
-from jaxarc.runs.state import RunState, save_run_state
+from jaxarc.runs.run_state import RunState, save_run_state
 
 
 def write_untrained_run(path, tasks, measured, num_seeds=1):

@@ -8,7 +8,7 @@ from small_exam import EXAM, ONE_RIGHT, painting, rules, task, task_set
 from jaxarc import constants as c
 from jaxarc.evaluation import RecordedAgent, RecordingError, evaluate, read_action_counts, read_recordings
 from jaxarc.experts import InvalidActionError
-from jaxarc.traces.files import ShortTraceFileWarning, TraceFileError
+from jaxarc.traces.trace_files import ShortTraceFileWarning, TraceFileError
 
 TASKS = task_set(task("columns", ([[5, 5], [6, 6]], [[1, 5], [1, 6]]), ([[7]], [[7]])))
 IN_EACH_FORMAT = {  # paint the left column with color 1, submit

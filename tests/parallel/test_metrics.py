@@ -1,7 +1,7 @@
 import jax.numpy as jnp
 import numpy as np
 
-from jaxarc.parallel.metrics import (
+from jaxarc.parallel.rollout_metrics import (
     EpisodeMetrics,
     MetricTotals,
     TaskMetrics,

@@ -12,7 +12,7 @@ from jaxarc.play.play_site import Game, StaleEpisodeError
 from jaxarc.play.session import Session
 from jaxarc.tasks import RawTask
 from jaxarc.traces import PairId
-from jaxarc.traces.files import TraceFileError
+from jaxarc.traces.trace_files import TraceFileError
 
 TASKS = TaskSet(
     "two",

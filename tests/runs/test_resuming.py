@@ -3,7 +3,7 @@ import pytest
 from jaxarc.agents import Experiment
 from jaxarc.config import CheckpointConfig, JaxArcConfig, LoggingConfig, ScheduleConfig, TrainingConfig
 from jaxarc.runs import IncompatibleRunError, OtherVersionsWarning
-from jaxarc.runs.state import require_same_choices, warn_of_other_versions
+from jaxarc.runs.run_state import require_same_choices, warn_of_other_versions
 
 RULES = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
 SAVED = Experiment(RULES).as_dict()

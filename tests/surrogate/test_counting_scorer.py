@@ -15,7 +15,7 @@ from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.experts.lookahead import look_ahead
 from jaxarc.surrogate import bit_counts as bits
 from jaxarc.surrogate.bit_counts import Boxes
-from jaxarc.surrogate.candidates import describe_boxes, describe_grids
+from jaxarc.surrogate.candidate_features import describe_boxes, describe_grids
 from jaxarc.surrogate.scorers import CountingScorer, Grids, choose_box
 from jaxarc.tasks import RawTask
 

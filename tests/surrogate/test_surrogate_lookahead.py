@@ -13,7 +13,7 @@ import jaxarc
 from jaxarc import constants as c
 from jaxarc.config import LookaheadConfig, TaskConfig
 from jaxarc.experts.host_canvas import HostCanvas
-from jaxarc.surrogate.lookahead import LookaheadTask
+from jaxarc.surrogate.lookahead_task import LookaheadTask
 
 SIDE = 5
 CONFIG = LookaheadConfig(num_candidates=32, num_examples=32, episode_steps=4, num_eval=40)

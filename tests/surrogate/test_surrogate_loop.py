@@ -14,10 +14,10 @@ from jaxarc.runs import IncompatibleRunError, RunFolder, RunFolderError, Trainin
 from jaxarc.runs.metrics import read_reports
 from jaxarc.surrogate import CandidateSet, TrainingBatchJAX
 from jaxarc.surrogate.agreement import agreement
-from jaxarc.surrogate.experiment import SurrogateExperiment, SurrogateReport
 from jaxarc.surrogate.held_out import load_model
-from jaxarc.surrogate.task import ExpertBatch, SurrogateTask
-from jaxarc.surrogate.train import train_surrogate
+from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment, SurrogateReport
+from jaxarc.surrogate.surrogate_task import ExpertBatch, SurrogateTask
+from jaxarc.surrogate.surrogate_training import train_surrogate
 
 pytestmark = pytest.mark.usefixtures("standard_promotion")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from process_group import run_python
 
-from jaxarc.surrogate.mesh import MeshPlacement
+from jaxarc.surrogate.mesh_placement import MeshPlacement
 
 SCRIPT = """
 import json, tempfile

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jaxarc.surrogate.batch import TrainingBatchJAX, from_static, to_static
-from jaxarc.surrogate.candidates import candidates_of
+from jaxarc.surrogate.candidate_features import candidates_of
 
 ORDERS = [["A", "B", "C"], ["C", "B", "A"]]
 SETS = [[frozenset(), frozenset({"B", "A"})], [frozenset({"B"}), frozenset({"C"}), frozenset()]]

@@ -6,7 +6,7 @@ import pytest
 
 from jaxarc.evaluation import read_recordings
 from jaxarc.traces import ExpertSpec, PairId, Trace
-from jaxarc.traces.files import TraceFileError, read_trace_file, write_trace_file
+from jaxarc.traces.trace_files import TraceFileError, read_trace_file, write_trace_file
 
 SPEC = ExpertSpec("cells", 3, '{"a":1}', "bbox")
 TRACES = {

@@ -24,7 +24,7 @@ from jaxarc.errors import JaxarcError
 from jaxarc.evaluation.solve_rate import first_state, without_augmentation
 from jaxarc.experts.host_canvas import check_action
 from jaxarc.tasks import UnknownTaskError
-from jaxarc.traces.files import TraceLine, read_trace_file
+from jaxarc.traces.trace_files import TraceLine, read_trace_file
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.unroll import replay_actions, unroll
 from jaxarc.wrappers import EpisodeStatistics

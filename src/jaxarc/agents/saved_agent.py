@@ -22,7 +22,7 @@ from jaxarc.nn.precision import DTYPES, cast_floats, products_in, require_precis
 from jaxarc.prng import keys_of_seeds
 from jaxarc.runs.checkpoint import CheckpointError, load_checkpoint
 from jaxarc.runs.folder import RunFolder, locate_run, open_run_folder
-from jaxarc.runs.state import WhichCheckpoint, chosen_checkpoint
+from jaxarc.runs.run_state import WhichCheckpoint, chosen_checkpoint
 from jaxarc.types import Observation, PRNGKey
 
 # Where they are in a training state.

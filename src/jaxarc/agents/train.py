@@ -45,7 +45,7 @@ from jaxarc.prng import keys_of_seeds
 from jaxarc.runs.folder import RunFolder
 from jaxarc.runs.loop import Intervals, Numbers, Trainable, TrainResult, run
 from jaxarc.runs.metrics import write_table
-from jaxarc.runs.state import RunState, require_same_start
+from jaxarc.runs.run_state import RunState, require_same_start
 from jaxarc.tasks.curriculum import Curriculum, curriculum_weights
 
 _GROWTH: Final = 4.0  # memory of an update over that of the state before it

@@ -43,7 +43,7 @@ from jaxarc.evaluation import evaluate as play_tasks
 from jaxarc.evaluation.solver import SolvedTask, evaluation_of, solve_tasks
 from jaxarc.nn import products_in
 from jaxarc.runs import RunFolder, locate_run
-from jaxarc.surrogate.experiment import SurrogateExperiment
+from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
 
 _NOT_OF_SURROGATES: Final = ("agent", "score", "as_json")
 _OF_SEARCH: Final = ("processes", "minutes", "seconds", "max_cost", "megabytes")

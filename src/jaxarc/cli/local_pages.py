@@ -19,7 +19,7 @@ from jaxarc.datasets.task_search import FoundTask, find_task
 from jaxarc.experts import ActionFormat
 from jaxarc.extras import how_to_install_extra, missing_libraries
 from jaxarc.runs import locate_run, open_run_folder
-from jaxarc.traces.files import TraceFileError
+from jaxarc.traces.trace_files import TraceFileError
 
 if TYPE_CHECKING:
     from jaxarc.play.local_site import LocalSite

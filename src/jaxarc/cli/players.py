@@ -29,7 +29,7 @@ from jaxarc.experts.expert import Caught
 from jaxarc.files import user_path
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.runs import RunFolder, locate_run
-from jaxarc.runs.state import WhichCheckpoint
+from jaxarc.runs.run_state import WhichCheckpoint
 
 SEARCH: Final = "search"  # the agent that is a program search and plays no episode
 DEFAULT_FORMAT: Final = "bbox"

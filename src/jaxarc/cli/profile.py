@@ -17,8 +17,8 @@ from jaxarc.cli.surrogate_run import load_surrogate_task
 from jaxarc.nn import init_optimizer, make_surrogate_optimizer
 from jaxarc.profiling import MemoryReport, memory_report, trace
 from jaxarc.runs.loop import Trainable
-from jaxarc.surrogate.experiment import SurrogateExperiment
-from jaxarc.surrogate.train import SurrogateTraining
+from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
+from jaxarc.surrogate.surrogate_training import SurrogateTraining
 
 app = typer.Typer(help="Measure where time and memory go.", no_args_is_help=True, add_completion=False)
 

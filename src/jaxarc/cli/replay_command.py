@@ -28,7 +28,7 @@ from jaxarc.render.drawings import episodes_file
 from jaxarc.render.palette import PALETTES
 from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
 from jaxarc.runs import RunFolder, locate_run
-from jaxarc.runs.state import WhichCheckpoint
+from jaxarc.runs.run_state import WhichCheckpoint
 
 _MOST: Final = 1000
 _TIME_OF_RUN: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}_[0-9]{2}-[0-9]{2}-[0-9]{2}-"  # as jaxarc train names folders

@@ -23,11 +23,11 @@ from jaxarc.experts import Action, ActionFormat
 from jaxarc.experts.expert import EXPERTS
 from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
 from jaxarc.runs import RunFolder
-from jaxarc.runs.state import WhichCheckpoint
+from jaxarc.runs.run_state import WhichCheckpoint
 from jaxarc.tasks import RawTask, uniform_weights
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.traces import ExpertSpec, PairId
-from jaxarc.traces.files import TraceFileError, read_trace_file
+from jaxarc.traces.trace_files import TraceFileError, read_trace_file
 
 DEFAULT_DATASET: Final = "arc-agi-1/training"
 _SIDE: Final = MAX_GRID_SIZE  # of the canvas that traces are recorded on

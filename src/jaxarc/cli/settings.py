@@ -22,7 +22,7 @@ from jaxarc.config import ConfigValidationError, build
 from jaxarc.config.build import CheckedConfig, UnknownFieldError, check_known
 from jaxarc.config.choices import EXPERIMENT, RULES, SURROGATE, check_choice, compose
 from jaxarc.files import CHECKSUM
-from jaxarc.surrogate.experiment import SurrogateExperiment
+from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
 from jaxarc.tasks.raw_task import TaskFormatError
 
 AnyExperiment: TypeAlias = Experiment | SurrogateExperiment

@@ -33,9 +33,9 @@ from jaxarc.surrogate.held_out import (
     load_model,
     write_evaluation,
 )
-from jaxarc.surrogate.lookahead import LookaheadTask
-from jaxarc.surrogate.mesh import MeshPlacement
-from jaxarc.surrogate.task import SurrogateTask
+from jaxarc.surrogate.lookahead_task import LookaheadTask
+from jaxarc.surrogate.mesh_placement import MeshPlacement
+from jaxarc.surrogate.surrogate_task import SurrogateTask
 
 _EXPERTS: Final = {
     "parent_sets": "the exact posterior over parent sets of linear structural models",

@@ -16,9 +16,9 @@ from jaxarc.experts import ExpertError, Pair
 from jaxarc.files import write_whole
 from jaxarc.tasks import UnknownTaskError
 from jaxarc.traces import Trace, TraceCache, WorkUnit, pairs_by_id
-from jaxarc.traces.files import TraceFileError, TraceLine, read_trace_lines
 from jaxarc.traces.minari_sets import PREFIX, read_minari
 from jaxarc.traces.sessions import HumanTraces, SessionVerdict, convert_sessions, read_human_sessions
+from jaxarc.traces.trace_files import TraceFileError, TraceLine, read_trace_lines
 from jaxarc.traces.units import checked_trace
 
 _SHOWN: Final = 20  # rejected ones

@@ -15,7 +15,7 @@ from jaxarc.experts.expert import EXPERTS, AnyExpert, find_expert
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.raw_task import require_answer
 from jaxarc.traces import ExpertSpec, PairId, Trace, TraceCache, WorkUnit, pairs_by_id
-from jaxarc.traces.files import TraceFileError
+from jaxarc.traces.trace_files import TraceFileError
 from jaxarc.traces.units import PairChoice
 
 DEFAULT_EXPERT: Final = "painter"

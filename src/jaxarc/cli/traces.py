@@ -36,8 +36,8 @@ from jaxarc.render.actions import describe_action
 from jaxarc.render.terminal import render_grid
 from jaxarc.tasks import UnknownTaskError
 from jaxarc.traces import ExpertSpec, TraceCache, WorkUnit, pairs_by_id
-from jaxarc.traces.files import TraceFileError, TraceLine, read_trace_lines, write_trace_file
 from jaxarc.traces.minari_sets import PREFIX, write_minari
+from jaxarc.traces.trace_files import TraceFileError, TraceLine, read_trace_lines, write_trace_file
 
 app = typer.Typer(
     help="Record, verify, draw, export and import what experts do.", no_args_is_help=True, add_completion=False

@@ -27,10 +27,10 @@ from jaxarc.parallel import ProcessError, allgather_text, is_distributed, is_pri
 from jaxarc.runs import RunFolder, TrainingDivergedError, create_run_folder, open_run_folder
 from jaxarc.runs.folder import make_new_folder, remove_unused
 from jaxarc.runs.metrics import RunReport
-from jaxarc.runs.state import require_same_choices
+from jaxarc.runs.run_state import require_same_choices
 from jaxarc.runs.writers import LogWriters, check_extras, open_log_writers
-from jaxarc.surrogate.experiment import SurrogateExperiment
-from jaxarc.surrogate.train import SurrogateResult
+from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
+from jaxarc.surrogate.surrogate_training import SurrogateResult
 
 _PARAGRAPHS: Final = (
     "Train an agent on real ARC tasks, and measure it on tasks that it never saw.",

@@ -17,7 +17,7 @@ from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory, submission
 from jaxarc.experts.expert import Action
 from jaxarc.experts.host_canvas import check_action
 from jaxarc.tasks.registry import UnknownTaskError
-from jaxarc.traces.files import TraceFileError, TraceLine, read_trace_file
+from jaxarc.traces.trace_files import TraceFileError, TraceLine, read_trace_file
 from jaxarc.types import Observation, PRNGKey
 
 Recordings: TypeAlias = Mapping[tuple[str, int], Sequence[Action]]
@@ -88,7 +88,7 @@ class RecordedAgent(Agent):
 
 
 def read_recordings(path: str | Path) -> dict[tuple[str, int], tuple[Action, ...]]:
-    """Read recorded actions of test inputs, from lines as :mod:`jaxarc.traces.files` says.
+    """Read recorded actions of test inputs, from lines as :mod:`jaxarc.traces.trace_files` says.
 
     Warns:
         ShortTraceFileWarning: lines are missing, perhaps because the file was cut short between two of them.

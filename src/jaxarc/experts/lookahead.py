@@ -28,7 +28,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.envs.batch_rule import Kernel, no_shared_arrays, update_rows, with_batch_rule
 from jaxarc.envs.canvas import BoundingBox, Canvas, CheckedAction, count_matches, count_union, pack_columns, similarity
 from jaxarc.envs.operations.execute import KernelStatics, execute_batch
-from jaxarc.envs.operations.kernels import ResolvedSelection, resolve_selection
+from jaxarc.envs.operations.grid_edits import ResolvedSelection, resolve_selection
 from jaxarc.envs.pairs import PairTable
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState

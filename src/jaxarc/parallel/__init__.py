@@ -2,7 +2,6 @@
 
 from jaxarc.parallel.memory import NotEnoughMemoryError, available_memory, program_memory, require_memory, size_of
 from jaxarc.parallel.mesh import create_mesh, data_mesh, host_cores, replicate, to_host, use_host_cores
-from jaxarc.parallel.metrics import EpisodeMetrics, MetricTotals, TaskCounts
 from jaxarc.parallel.pipeline import pipeline
 from jaxarc.parallel.processes import (
     ProcessError,
@@ -20,6 +19,7 @@ from jaxarc.parallel.processes import (
 )
 from jaxarc.parallel.program import Trajectory
 from jaxarc.parallel.rollout import CompiledRollout, Rollout, compile_rollout, rollout
+from jaxarc.parallel.rollout_metrics import EpisodeMetrics, MetricTotals, TaskCounts
 from jaxarc.unroll import Policy, RandomPolicy
 
 __all__ = [

@@ -28,7 +28,7 @@ from jaxarc.envs.spaces import fold_in_each
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.fusion import compiles_for_cpu
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, envs_per_device, is_array, local_rows, padded_size
-from jaxarc.parallel.metrics import (
+from jaxarc.parallel.rollout_metrics import (
     EpisodeMetrics,
     TaskMetrics,
     update_metrics,

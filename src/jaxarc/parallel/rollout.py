@@ -34,7 +34,6 @@ from jaxarc.parallel.mesh import (
     replicate,
     to_host,
 )
-from jaxarc.parallel.metrics import EpisodeMetrics, MetricTotals, TaskCounts, sum_metrics, sum_task_metrics
 from jaxarc.parallel.program import (
     RolloutCarry,
     RolloutStatics,
@@ -44,6 +43,7 @@ from jaxarc.parallel.program import (
     compile_start,
     make_statics,
 )
+from jaxarc.parallel.rollout_metrics import EpisodeMetrics, MetricTotals, TaskCounts, sum_metrics, sum_task_metrics
 from jaxarc.prng import as_typed_key
 from jaxarc.types import PRNGKey
 from jaxarc.unroll import Policy

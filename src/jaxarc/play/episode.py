@@ -21,7 +21,7 @@ from jaxarc.play.session import MOST_STEPS, Session, StateView, StepResult
 from jaxarc.render.actions import describe_action
 from jaxarc.tasks.raw_task import require_answer
 from jaxarc.traces import ExpertSpec, PairId, Trace, WorkUnit
-from jaxarc.traces.files import TraceFileError, TraceLine, read_trace_file, write_trace_file
+from jaxarc.traces.trace_files import TraceFileError, TraceLine, read_trace_file, write_trace_file
 
 
 class WrongMoveError(JaxarcError, ValueError):

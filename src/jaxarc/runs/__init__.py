@@ -4,7 +4,7 @@ from jaxarc.runs.checkpoint import CheckpointError, Checkpoints, DamagedCheckpoi
 from jaxarc.runs.folder import RunFolder, RunFolderError, create_run_folder, locate_run, open_run_folder
 from jaxarc.runs.loop import Trainable, TrainingDivergedError, TrainResult
 from jaxarc.runs.metrics import read_reports
-from jaxarc.runs.state import IncompatibleRunError, OtherVersionsWarning
+from jaxarc.runs.run_state import IncompatibleRunError, OtherVersionsWarning
 from jaxarc.runs.writers import LogWriter, LogWriterError, numbers_of
 
 __all__ = [

@@ -3,17 +3,17 @@
 from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.nn.optimizers import init_optimizer, make_surrogate_optimizer, surrogate_learning_rate
 from jaxarc.surrogate.batch import GraphBatch, TrainingBatchJAX, from_static, to_arrays, to_static
-from jaxarc.surrogate.candidates import CandidateSet, candidates_of
+from jaxarc.surrogate.candidate_features import CandidateSet, candidates_of
 from jaxarc.surrogate.edge_scorer import EdgeScorer, edge_probabilities
-from jaxarc.surrogate.experiment import SurrogateExperiment, SurrogateReport, make_task
-from jaxarc.surrogate.lookahead import LookaheadTask, SurrogateAgent
+from jaxarc.surrogate.lookahead_task import LookaheadTask, SurrogateAgent
 from jaxarc.surrogate.losses import edge_loss, kl_divergence_loss_jax
-from jaxarc.surrogate.mesh import MeshPlacement, place_weights
+from jaxarc.surrogate.mesh_placement import MeshPlacement, place_weights
 from jaxarc.surrogate.prefetcher import DataPrefetcher
 from jaxarc.surrogate.scorers import CandidateScorer, CountingScorer, choose_box
 from jaxarc.surrogate.structural_models import describe_samples, draw_graphs, draw_parent_sets
-from jaxarc.surrogate.task import StructuralModelsTask, SurrogateTask
-from jaxarc.surrogate.train import SurrogateResult, SurrogateState, train_surrogate
+from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment, SurrogateReport, make_task
+from jaxarc.surrogate.surrogate_task import StructuralModelsTask, SurrogateTask
+from jaxarc.surrogate.surrogate_training import SurrogateResult, SurrogateState, train_surrogate
 from jaxarc.surrogate.train_step import (
     AdaptiveTrainStep,
     CompiledTrainStep,

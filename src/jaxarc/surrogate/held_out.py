@@ -24,9 +24,9 @@ from jaxarc.files import write_whole
 from jaxarc.runs.checkpoint import CheckpointError, load_checkpoint
 from jaxarc.runs.folder import RunFolder, locate_run, open_run_folder
 from jaxarc.surrogate.agreement import Agreement, GraphAccuracy
-from jaxarc.surrogate.experiment import SurrogateExperiment, make_task
-from jaxarc.surrogate.lookahead import LookaheadTask, SurrogateAgent
-from jaxarc.surrogate.task import SurrogateTask
+from jaxarc.surrogate.lookahead_task import LookaheadTask, SurrogateAgent
+from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
+from jaxarc.surrogate.surrogate_task import SurrogateTask
 from jaxarc.surrogate.train_step import Model
 from jaxarc.types import Observation
 from jaxarc.unroll import Policy

@@ -19,7 +19,7 @@ from jaxarc.nn.layers import MLP, Dense, gelu_mlp, lecun_scale
 from jaxarc.nn.precision import cast_floats
 from jaxarc.surrogate import bit_counts as bits
 from jaxarc.surrogate.bit_counts import Boxes
-from jaxarc.surrogate.candidates import CandidateSet, ends
+from jaxarc.surrogate.candidate_features import CandidateSet, ends
 from jaxarc.surrogate.encoders import MomentEncoder
 from jaxarc.surrogate.trunk import Trunk
 from jaxarc.types import Observation, PRNGKey

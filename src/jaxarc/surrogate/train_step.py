@@ -21,7 +21,7 @@ from jaxarc.config import SurrogateTrainingConfig
 from jaxarc.nn.precision import DTYPES, cast_floats
 from jaxarc.nn.update import COMPILED, PYTHON, Loops, Metrics, update
 from jaxarc.surrogate.batch import GraphBatch, TrainingBatchJAX, require_batch
-from jaxarc.surrogate.candidates import CandidateSet, candidates_of, check_padding, check_shapes
+from jaxarc.surrogate.candidate_features import CandidateSet, candidates_of, check_padding, check_shapes
 from jaxarc.surrogate.losses import kl_divergence_loss_jax, mask_padding
 
 Model: TypeAlias = Any

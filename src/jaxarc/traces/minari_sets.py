@@ -17,7 +17,7 @@ from jaxarc.experts import Pair
 from jaxarc.experts.expert import Action, ActionFormat
 from jaxarc.experts.host_canvas import HostCanvas
 from jaxarc.extras import how_to_install_extra, missing_libraries
-from jaxarc.traces.files import TraceLine
+from jaxarc.traces.trace_files import TraceLine
 from jaxarc.traces.units import ExpertSpec, PairId, Trace
 
 PREFIX: Final = "minari:"  # of a data set's id, where a file may stand too

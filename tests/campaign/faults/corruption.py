@@ -30,7 +30,7 @@ from jaxarc.runs import CheckpointError, load_checkpoint
 from jaxarc.runs.checkpoint import CheckpointRecord, read_record, save_checkpoint
 from jaxarc.tasks import TaskFormatError
 from jaxarc.traces import DamagedCacheError, DamagedTraceWarning, Recording, TraceCache, pairs_by_id, record_traces
-from jaxarc.traces.files import ShortTraceFileWarning, TraceFileError, read_trace_file, write_trace_file
+from jaxarc.traces.trace_files import ShortTraceFileWarning, TraceFileError, read_trace_file, write_trace_file
 
 
 class Kind(NamedTuple):

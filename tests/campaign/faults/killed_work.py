@@ -24,7 +24,7 @@ from jaxarc.profiling import enable_compilation_cache
 from jaxarc.runs import RunFolder
 from jaxarc.runs.checkpoint import CheckpointRecord, Checkpoints, check_checkpoint, load_checkpoint
 from jaxarc.traces import PairId, TraceCache
-from jaxarc.traces.files import read_trace_file
+from jaxarc.traces.trace_files import read_trace_file
 
 
 def write_tasks(folder: Path, count: int, side: int = 3, seed: int = 0) -> Path:

@@ -9,8 +9,8 @@ from jaxarc.agents.experiment import Experiment
 from jaxarc.cli.settings import SURROGATE_TOPICS, TOPICS, experiment_of, read_experiment, topics_of
 from jaxarc.cli.train_command import expand
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
-from jaxarc.runs.state import require_same_choices
-from jaxarc.surrogate.experiment import SurrogateExperiment
+from jaxarc.runs.run_state import require_same_choices
+from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
 
 _KINDS: Final = {kind.__name__: kind for topics in (TOPICS, SURROGATE_TOPICS) for kind in topics.values()} | {
     kind.__name__: kind for kind in (JaxArcConfig, Experiment, SurrogateExperiment)

@@ -9,7 +9,7 @@ import pytest
 
 from campaign.inputs.input_feeding import MAKERS, feed
 from jaxarc.config import JaxArcConfig
-from jaxarc.runs.state import IncompatibleRunError, require_same_choices
+from jaxarc.runs.run_state import IncompatibleRunError, require_same_choices
 
 DEEP = b"[" * 900 + b"]" * 900
 PAIRS = [[[[0, 1]], [[2], [3]]]]

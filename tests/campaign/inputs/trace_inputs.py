@@ -16,8 +16,8 @@ from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_acti
 from jaxarc.evaluation.submission import SubmissionError, read_submission, score_submission
 from jaxarc.experts import ExpertError, InvalidActionError, Pair
 from jaxarc.traces import Trace, TraceCache
-from jaxarc.traces.files import TraceFileError, read_trace_file
 from jaxarc.traces.sessions import HUMAN, convert_sessions, read_human_sessions
+from jaxarc.traces.trace_files import TraceFileError, read_trace_file
 from jaxarc.traces.units import checked_actions
 
 _LINE: Final[dict[str, Any]] = {

@@ -11,7 +11,7 @@ import pytest
 from jaxarc.datasets import sample_task_set
 from jaxarc.tasks import task_id_of
 from jaxarc.tasks.procedural import UnknownRuleError, names, procedural_names, procedural_tasks, register_rule
-from jaxarc.tasks.procedural.pictures import MapColors
+from jaxarc.tasks.procedural.whole_pictures import MapColors
 
 FIRST = jnp.int32(0)
 

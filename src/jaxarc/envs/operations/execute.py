@@ -7,13 +7,13 @@ One step, from the environment's method to the new state::
         check_action              values in range, legal or not         structured_actions.py
         choose_pair               the pair that operations 35..41 load  pairs.py
         execute                   one environment of a batch kernel     this file, batch_rule.py
-          resolve_selection       chosen cells within the active area   kernels.py
+          resolve_selection       chosen cells within the active area   grid_edits.py
           flood_fill              10..19                                flood.py
-          rearrange_cells         20..30: moves, turns, copy and paste  kernels.py
+          rearrange_cells         20..30: moves, turns, copy and paste  grid_edits.py
           load                    32, 35..41                            pairs.py
           write                   fill, cut, clear, edge of a resize
           count_matches           cells equal to the target             canvas.py
-          next_selection          what the state keeps of it            kernels.py
+          next_selection          what the state keeps of it            grid_edits.py
         decide_ending, compute_reward                                   transition.py
         append_record             the action, in the history            state.py
       observe, make_info          what the agent gets                   observations.py
@@ -51,7 +51,7 @@ from jaxarc.envs.canvas import (
 )
 from jaxarc.envs.compilation import call_native, choose_executor
 from jaxarc.envs.operations.flood import flood_fill
-from jaxarc.envs.operations.kernels import (
+from jaxarc.envs.operations.grid_edits import (
     ResolvedSelection,
     effective_cells,
     next_selection,

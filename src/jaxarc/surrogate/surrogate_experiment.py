@@ -20,8 +20,8 @@ from jaxarc.config import (
 )
 from jaxarc.config.surrogate import MAX_LISTED_VARIABLES
 from jaxarc.experts import missing_for_lookahead
-from jaxarc.surrogate.lookahead import LookaheadTask
-from jaxarc.surrogate.task import StructuralModelsTask, SurrogateTask
+from jaxarc.surrogate.lookahead_task import LookaheadTask
+from jaxarc.surrogate.surrogate_task import StructuralModelsTask, SurrogateTask
 
 
 def _environment_for_lookahead() -> JaxArcConfig:

@@ -29,9 +29,9 @@ from jaxarc.nn.update import predict
 from jaxarc.prng import as_typed_key
 from jaxarc.surrogate.agreement import Agreement, agreement
 from jaxarc.surrogate.batch import TrainingBatchJAX
-from jaxarc.surrogate.candidates import CandidateSet, describe_boxes, describe_grids
+from jaxarc.surrogate.candidate_features import CandidateSet, describe_boxes, describe_grids
 from jaxarc.surrogate.scorers import CountingScorer, choose_box
-from jaxarc.surrogate.task import HELD_OUT_SEED, ExpertBatch, SurrogateTask
+from jaxarc.surrogate.surrogate_task import HELD_OUT_SEED, ExpertBatch, SurrogateTask
 from jaxarc.surrogate.train_step import Model
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.unroll import unroll

@@ -15,10 +15,10 @@ from jaxtyping import Array, Float32
 from jaxarc.nn.optimizers import init_optimizer, make_surrogate_optimizer
 from jaxarc.runs.folder import RunFolder
 from jaxarc.runs.loop import Intervals, Numbers, Trainable, TrainResult, run
-from jaxarc.surrogate.experiment import SurrogateExperiment, SurrogateReport
-from jaxarc.surrogate.mesh import MeshPlacement
+from jaxarc.surrogate.mesh_placement import MeshPlacement
 from jaxarc.surrogate.prefetcher import DataPrefetcher
-from jaxarc.surrogate.task import SurrogateTask
+from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment, SurrogateReport
+from jaxarc.surrogate.surrogate_task import SurrogateTask
 from jaxarc.surrogate.train_step import Model
 
 Sums = dict[str, Float32[Array, ""]]

@@ -12,9 +12,9 @@ from jaxarc.constants import MAX_TRACKED_PAIRS
 from jaxarc.tasks.procedural import names
 from jaxarc.tasks.procedural.motion import Gravity, MoveObject
 from jaxarc.tasks.procedural.names import ALL, PREFIX, UNRELATED, refuse_rule
-from jaxarc.tasks.procedural.pictures import SYMMETRIES, CompleteSymmetry, MapColors, RandomGrids, TurnPicture
 from jaxarc.tasks.procedural.rule import ProceduralTasks, Rule, check_rule
 from jaxarc.tasks.procedural.shapes import CountCells, CropFrame, FillEnclosed, StampPattern
+from jaxarc.tasks.procedural.whole_pictures import SYMMETRIES, CompleteSymmetry, MapColors, RandomGrids, TurnPicture
 from jaxarc.tasks.raw_task import check_canvas
 from jaxarc.tasks.registry import register_task
 

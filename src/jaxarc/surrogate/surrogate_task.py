@@ -1,7 +1,7 @@
 """What a surrogate trains on: a stream of batches, a train step, and held-out examples that measure a model.
 
 The training loop knows only :class:`SurrogateTask`. The tasks of the package are :class:`StructuralModelsTask`, with
-parent sets or edges as its target, and :class:`jaxarc.surrogate.lookahead.LookaheadTask`.
+parent sets or edges as its target, and :class:`jaxarc.surrogate.lookahead_task.LookaheadTask`.
 """
 
 import abc
@@ -23,7 +23,7 @@ from jaxarc.config import (
 from jaxarc.nn.update import Metrics, predict
 from jaxarc.surrogate.agreement import Agreement, GraphAccuracy, agreement, graph_accuracy
 from jaxarc.surrogate.batch import GraphBatch, TrainingBatchJAX
-from jaxarc.surrogate.candidates import CandidateSet, candidates_of
+from jaxarc.surrogate.candidate_features import CandidateSet, candidates_of
 from jaxarc.surrogate.edge_scorer import EdgeScorer, predict_edges
 from jaxarc.surrogate.losses import edge_loss, kl_divergence_loss_jax
 from jaxarc.surrogate.scorers import CandidateScorer
