@@ -118,7 +118,7 @@ MAX_LINES = {
     "adapters": 2010,
     "agents": 3280,
     "benchmarks": 1260,
-    "cli": 5290,
+    "cli": 5430,
     "config": 1110,
     "datasets": 2960,
     "envs": 5190,

@@ -62,13 +62,13 @@ class Board:
 
 
 class Action(NamedTuple):
-    """What a rule is told: never RESET, which the engine does, and nothing that the game does not have."""
+    """What a rule gets: never RESET, which the engine does, and nothing that the game does not have."""
 
     number: Int32[Array, ""]  # 1 .. 4 up, down, left, right; 5 act; 6 click
     cell: Mask  # the clicked cell; empty without a click
 
 
-class Event(NamedTuple):
+class LevelEvent(NamedTuple):
     """What an action did to the level."""
 
     won: Bool[Array, ""] | bool = False
@@ -93,11 +93,11 @@ class Level:
         return inspect.cleandoc(self.map).splitlines()
 
 
-Rule: TypeAlias = Callable[[Board, Action], tuple[Board, Event]]
+Rule: TypeAlias = Callable[[Board, Action], tuple[Board, LevelEvent]]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Game:
+class GridGame:
     """A game: everything that is fixed, and its rule.
 
     Raises:
