@@ -1,4 +1,4 @@
-"""Bring two avatars home at once: one does as told, the other turns left and right around."""
+"""Bring two avatars home at once: the second goes left where the first goes right."""
 
 import jax.numpy as jnp
 
