@@ -89,3 +89,10 @@ def sb3(session: nox.Session) -> None:
     """Run the tests of stable-baselines3, which brings PyTorch: too large for the environment of every change."""
     session.install("--constraint", "constraints.txt", "--editable", ".[dev,sb3]", "sb3-contrib>=2.7")
     session.run("python", "-m", "pytest", *(session.posargs or ("tests/adapters/test_to_sb3.py",)))
+
+
+@nox.session(python="3.12")
+def games(session: nox.Session) -> None:
+    """Compare the games with twins written with arcengine, which needs Python 3.12."""
+    session.install("--constraint", "constraints.txt", "--editable", ".[dev]", "arcengine==0.9.3")
+    session.run("python", "-m", "pytest", *(session.posargs or ("tests/games",)))

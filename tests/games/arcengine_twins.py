@@ -9,6 +9,7 @@ import sys
 import zlib
 from itertools import islice
 from pathlib import Path
+from typing import ClassVar
 
 from arcengine import ActionInput, ARCBaseGame, Camera, GameAction, Level, RenderableUserDisplay, Sprite
 from streams import stream
@@ -33,8 +34,8 @@ class Bar(RenderableUserDisplay):
 
 
 class Twin(ARCBaseGame):
-    letters = {}  # letter -> (name, layer, color) of each sprite
-    available = [1, 2, 3, 4]
+    letters: ClassVar[dict] = {}  # letter -> (name, layer, color) of each sprite
+    available: ClassVar[list] = [1, 2, 3, 4]
     background = 4
 
     def __init__(self, levels):
@@ -78,14 +79,14 @@ class Twin(ARCBaseGame):
             self.play(number)
             self.dress()
         budget = self.current_level.get_data("budget")
-        if number and budget and not self._next_level and self._state.name == "NOT_FINISHED":
-            if self._action_count >= budget:
-                self.lose()
+        goes_on = not self._next_level and self._state.name == "NOT_FINISHED"
+        if number and budget and goes_on and self._action_count >= budget:
+            self.lose()
         self.complete_action()
 
 
 class Crates(Twin):
-    letters = {
+    letters: ClassVar[dict] = {
         "#": [("wall", 0, 3)],
         "P": [("player", 3, 11)],
         "C": [("crate", 2, 12)],
@@ -93,7 +94,7 @@ class Crates(Twin):
         "X": [("crate", 2, 12), ("goal", 1, 8)],
         "O": [("player", 3, 11), ("goal", 1, 8)],
     }
-    available = [1, 2, 3, 4, 7]
+    available: ClassVar[list] = [1, 2, 3, 4, 7]
 
     def places(self):
         return [(one, one.x, one.y) for name in ("player", "crate") for one in self.tagged(name)]
@@ -124,7 +125,12 @@ class Crates(Twin):
 
 
 class Ice(Twin):
-    letters = {"#": [("rock", 0, 10)], "O": [("pit", 1, 9)], "G": [("goal", 2, 8)], "P": [("player", 3, 12)]}
+    letters: ClassVar[dict] = {
+        "#": [("rock", 0, 10)],
+        "O": [("pit", 1, 9)],
+        "G": [("goal", 2, 8)],
+        "P": [("player", 3, 12)],
+    }
 
     def play(self, number):
         (player,) = self.tagged("player")
@@ -140,8 +146,8 @@ class Ice(Twin):
 
 
 class Lamps(Twin):
-    letters = {"L": [("lamp", 0, 13)], "X": [("lamp", 0, 13), ("on", 1, 11)]}
-    available = [6]
+    letters: ClassVar[dict] = {"L": [("lamp", 0, 13)], "X": [("lamp", 0, 13), ("on", 1, 11)]}
+    available: ClassVar[list] = [6]
     background = 3
 
     def play(self, number):
@@ -164,7 +170,7 @@ class Lamps(Twin):
 
 
 class Order(Twin):
-    letters = {
+    letters: ClassVar[dict] = {
         "#": [("wall", 0, 3)],
         "1": [("token", 1, 8)],
         "2": [("token", 2, 11)],
@@ -189,9 +195,9 @@ class Order(Twin):
 
 
 class Flood(Twin):
-    colors = {"r": 8, "y": 11, "g": 14, "b": 9}
-    letters = {letter: [("cell", 0, color)] for letter, color in colors.items()}
-    available = [6]
+    colors: ClassVar[dict] = {"r": 8, "y": 11, "g": 14, "b": 9}
+    letters: ClassVar[dict] = {letter: [("cell", 0, color)] for letter, color in colors.items()}
+    available: ClassVar[list] = [6]
 
     def play(self, number):
         place = self.camera.display_to_grid(self.action.data["x"], self.action.data["y"])

@@ -26,11 +26,11 @@ from streams import stream, told
 
 KEPT = Path(__file__).parent / "twins.json"
 TWINS = ("crates", "flood", "ice", "lamps", "order")
-LENGTHS = {"short": (range(8), 400), "long": (range(100, 200), 10_000)}  # seeds of streams, actions of each
+LENGTHS = {"short": (range(8), 400), "long": (range(100, 200), 1_000)}  # seeds of streams, actions of each
 CHUNK = 100  # actions whose frames are in memory at once
 
 
-def levels_of(game: jaxarc.games.Game) -> list[dict]:
+def levels_of(game: jaxarc.games.GridGame) -> list[dict]:
     return [{"rows": level.rows, "budget": level.budget} for level in game.levels]
 
 

@@ -94,7 +94,7 @@ def check(
         raise typer.Exit(1)
 
 
-def _facts(game: jaxarc.games.Game) -> dict[str, Any]:
+def _facts(game: jaxarc.games.GridGame) -> dict[str, Any]:
     return {
         "game": game.name,
         "about": game.about,

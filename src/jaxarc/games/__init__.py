@@ -10,7 +10,7 @@ import importlib
 from typing import Final, Literal
 
 from jaxarc.games.engine import DEFAULT_MAX_STEPS, GameEnvironment, GameParams, GameState
-from jaxarc.games.game import Action, Board, Event, Game, GameError, Level
+from jaxarc.games.game import Action, Board, GameError, GridGame, Level, LevelEvent
 
 NAMES: Final = ("crates", "fire", "flood", "fog", "gravity", "ice", "keys", "lamps", "order", "paint", "path", "patrol",
                 "plates", "portals", "torus", "twins")  # fmt: skip
@@ -19,13 +19,13 @@ __all__ = [
     "NAMES",
     "Action",
     "Board",
-    "Event",
-    "Game",
     "GameEnvironment",
     "GameError",
     "GameParams",
     "GameState",
+    "GridGame",
     "Level",
+    "LevelEvent",
     "game",
     "make",
 ]
@@ -44,7 +44,7 @@ def make(
 
 
 @functools.cache
-def game(name: str) -> Game:
+def game(name: str) -> GridGame:
     """Return a game by name, one of ``NAMES``.
 
     Raises:

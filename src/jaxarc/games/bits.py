@@ -47,7 +47,7 @@ _MOVES: Final = {UP: up, DOWN: down, LEFT: left, RIGHT: right}
 
 
 def shift(mask: Mask, direction: Direction, cells: int = 1) -> Mask:
-    """Move a mask, in a direction that may be traced::
+    """Move a mask, in a direction that may be traced.
 
     ..A  right   ...
     A..          .A.
@@ -73,7 +73,7 @@ def is_direction(direction: Direction) -> Bool[Array, ""]:
 
 
 def walk(players: Mask, blocked: Mask, direction: Direction) -> Mask:
-    """Move each player by one cell, unless the cell ahead is blocked; ``#`` is blocked::
+    """Move each player by one cell, unless the cell ahead is blocked; ``#`` is blocked.
 
     P.P#  right   .P.P  is refused for the second:  .PP#
     """
@@ -82,7 +82,7 @@ def walk(players: Mask, blocked: Mask, direction: Direction) -> Mask:
 
 
 def push(players: Mask, boxes: Mask, blocked: Mask, direction: Direction) -> tuple[Mask, Mask]:
-    """Move each player by one cell, and the one box ahead of it with it, where behind the box there is room::
+    """Move each player by one cell, and the one box ahead of it with it, where behind the box there is room.
 
     PB.  right   .PB        PBB  right   PBB
     """
@@ -92,9 +92,9 @@ def push(players: Mask, boxes: Mask, blocked: Mask, direction: Direction) -> tup
 
 
 def ray(sources: Mask, free: Mask, direction: Direction) -> Mask:
-    """Return the free cells ahead of each source, up to the first one that is not free::
+    """Return the free cells ahead of each source, up to the first one that is not free.
 
-    S..#.  right   .**..
+        S..#.  right   .**..
 
     Kogge and Stone's doubling: after k rounds ``lit`` reaches 2^k cells, and ``clear`` says that so many cells up to
     this one are free; five rounds reach 32 cells.
@@ -108,7 +108,7 @@ def ray(sources: Mask, free: Mask, direction: Direction) -> Mask:
 
 
 def slide(players: Mask, blocked: Mask, direction: Direction) -> Mask:
-    """Move each player until the cell ahead is blocked; no two may be in one line::
+    """Move each player until the cell ahead is blocked; no two may be in one line.
 
     P..#  right   ..P#
     """
@@ -117,7 +117,7 @@ def slide(players: Mask, blocked: Mask, direction: Direction) -> Mask:
 
 
 def wrap(mask: Mask, inside: Mask, direction: Direction) -> Mask:
-    """Move a mask by one cell; what leaves the level enters it on the opposite side::
+    """Move a mask by one cell; what leaves the level enters it on the opposite side.
 
     ..A  right   A..
     """
@@ -126,7 +126,7 @@ def wrap(mask: Mask, inside: Mask, direction: Direction) -> Mask:
 
 
 def neighbors(mask: Mask) -> Mask:
-    """Return the cells above, below, left and right of those of a mask, whether they are in it or not::
+    """Return the cells above, below, left and right of those of a mask, whether they are in it or not.
 
     ...   .*.
     .A.   *.*
@@ -136,7 +136,7 @@ def neighbors(mask: Mask) -> Mask:
 
 
 def flood(seeds: Mask, free: Mask) -> Mask:
-    """Return the free cells that are connected with a seed by free cells, and the seeds::
+    """Return the free cells that are connected with a seed by free cells, and the seeds.
 
     S.#.   **#.
     #.#.   #*#.

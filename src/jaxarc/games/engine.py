@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float32, Int, Int8, Int32, UInt32
 
 from jaxarc.games import bits
 from jaxarc.games.bits import Mask
-from jaxarc.games.game import CLICK, UNDO, Action, Board, Game, GameError
+from jaxarc.games.game import CLICK, UNDO, Action, Board, GameError, GridGame
 from jaxarc.prng import as_typed_key, split_words, to_randint
 from jaxarc.types import Info, PRNGKey
 
@@ -88,7 +88,7 @@ class GameEnvironment:
     Source: the contract is that of ``arcengine`` 0.9.3; ``docs/games.md``.
     """
 
-    game: Game
+    game: GridGame
     observation: Literal["cells", "frame"] = "cells"
 
     def __post_init__(self) -> None:
@@ -215,7 +215,7 @@ class GameEnvironment:
         return jnp.concatenate([simple, bits.to_bool(state.board.inside, self.game.shape[1]).ravel()])
 
     def decode(self, action: Int[Array, ""] | int, inside: Mask) -> tuple[Action, Bool[Array, ""]]:
-        """Return what a rule is told of an action, and whether there is such an action in the level."""
+        """Return what a rule gets of an action, and whether there is such an action in the level."""
         action = jnp.asarray(action, jnp.int32)
         number = jnp.int32(0)
         for index, simple in enumerate(self.game.simple_actions, start=1):
@@ -240,14 +240,14 @@ class GameEnvironment:
         """
         num_levels = params.levels.shape[1]
         is_running = state.step_count < params.max_steps
-        told, exists = self.decode(action, state.board.inside)
+        given, exists = self.decode(action, state.board.inside)
         is_reset = jnp.asarray(action, jnp.int32) == RESET
         acts = is_running & ~is_reset & (state.status == NOT_FINISHED)
         resets = is_running & is_reset
 
         # The rule, or undo.
-        board, event = self.game.rule(state.board, told)
-        board, history, history_size = self._undo(state, board, told.number, acts & exists)
+        board, event = self.game.rule(state.board, given)
+        board, history, history_size = self._undo(state, board, given.number, acts & exists)
         board = _select(acts & exists, board, state.board)
         wins_level = acts & exists & event.won
         action_count = state.action_count + acts.astype(jnp.int32)
@@ -336,14 +336,14 @@ class GameEnvironment:
         )
 
 
-def pack(board: Board, budget: Int32[Array, ""] | int, game: Game) -> UInt32[Array, " words"]:
+def pack(board: Board, budget: Int32[Array, ""] | int, game: GridGame) -> UInt32[Array, " words"]:
     """Write a level as one row of words: its layers, its area, its counters and its budget, in the game's order."""
     counters = [board.counters[name] for name in game.counters]
     numbers = [jnp.asarray(number, jnp.int32).astype(jnp.uint32)[None] for number in (*counters, budget)]
     return jnp.concatenate([*(board.layers[name] for name in game.layers), board.inside, *numbers])
 
 
-def unpack(words: UInt32[Array, " words"], game: Game) -> tuple[Board, Int32[Array, ""]]:
+def unpack(words: UInt32[Array, " words"], game: GridGame) -> tuple[Board, Int32[Array, ""]]:
     """Read a level and its budget from a row of words."""
     height = game.shape[0]
     layers = {name: words[index * height : (index + 1) * height] for index, name in enumerate(game.layers)}

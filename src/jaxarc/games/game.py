@@ -62,13 +62,13 @@ class Board:
 
 
 class Action(NamedTuple):
-    """What a rule is told: never RESET, which the engine does, and nothing that the game does not have."""
+    """What a rule gets: never RESET, which the engine does, and nothing that the game does not have."""
 
     number: Int32[Array, ""]  # 1 .. 4 up, down, left, right; 5 act; 6 click
     cell: Mask  # the clicked cell; empty without a click
 
 
-class Event(NamedTuple):
+class LevelEvent(NamedTuple):
     """What an action did to the level."""
 
     won: Bool[Array, ""] | bool = False
@@ -93,11 +93,11 @@ class Level:
         return inspect.cleandoc(self.map).splitlines()
 
 
-Rule: TypeAlias = Callable[[Board, Action], tuple[Board, Event]]
+Rule: TypeAlias = Callable[[Board, Action], tuple[Board, LevelEvent]]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Game:
+class GridGame:
     """A game: everything that is fixed, and its rule.
 
     Raises:
@@ -154,8 +154,9 @@ class Game:
             for column, letter in enumerate(line):
                 for name in self.letters.get(letter, ()):
                     masks[name][row] |= np.uint32(1 << column)
-        numbers = {name: np.int32(level.counters.get(name, value)) for name, value in self.counters.items()}
-        return jax.tree.map(jnp.asarray, Board(masks, numbers, inside))
+        layers = {name: jnp.asarray(mask) for name, mask in masks.items()}
+        counters = {name: jnp.int32(level.counters.get(name, value)) for name, value in self.counters.items()}
+        return Board(layers, counters, jnp.asarray(inside))
 
     def colored(self, board: Board) -> Sequence[tuple[Mask, int]]:
         """Return masks with their colors, from the lowest to the highest."""

@@ -27,8 +27,8 @@ class Solution(NamedTuple):
 def solve(env: GameEnvironment, words: Any, max_states: int = DEFAULT_MAX_STATES) -> Solution:
     """Search the shortest solution of a level.
 
-    States are told apart by 64 bits of hash: two of a million coincide with a chance of 3e-8, and then a solution may
-    be longer than the shortest one.
+    States are distinguished by 64 bits of hash. Two of a million coincide with a chance of 3e-8, and then a solution
+    may be longer than the shortest one.
 
     Args:
         env: the game.
@@ -78,11 +78,12 @@ def replay(env: GameEnvironment, params: GameParams, level: int, actions: Sequen
     words = params.levels[0, level]
     one = GameParams(words[None, None], params.max_steps)
     state, _ = env.reset(jax.random.key(0), one)
+    reward = 0.0
     for index, action in enumerate(actions):
         state, _, reward, done, _ = env.step(state, action, one)
         if bool(done) != (index == len(actions) - 1):
             return False
-    return bool(actions) and float(reward) == 1
+    return float(reward) == 1
 
 
 def _undo(env: GameEnvironment) -> set[int]:
@@ -109,8 +110,8 @@ def _expand(
 
     def one(words: UInt32[Array, " words"], action: Int32[Array, ""]) -> Any:
         board, budget = unpack(words, env.game)
-        told, exists = env.decode(action, board.inside)
-        after, event = env.game.rule(board, told)
+        given, exists = env.decode(action, board.inside)
+        after, event = env.game.rule(board, given)
         return pack(after, budget, env.game), exists & event.won, exists & ~jnp.asarray(event.lost)
 
     return jax.vmap(jax.vmap(one, (None, 0)), (0, None))(rows, actions)

@@ -17,7 +17,6 @@ from jaxarc.config import build
 from jaxarc.envs.environment import Action
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.evaluation import TaskResults, play_every_task
 from jaxarc.experts.lookahead import LookaheadAgent
 from jaxarc.files import write_whole
@@ -25,7 +24,7 @@ from jaxarc.runs.checkpoint import CheckpointError, load_checkpoint
 from jaxarc.runs.folder import RunFolder, locate_run, open_run_folder
 from jaxarc.surrogate.agreement import Agreement, GraphAccuracy
 from jaxarc.surrogate.lookahead_task import LookaheadTask, SurrogateAgent
-from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
+from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment, make_task
 from jaxarc.surrogate.surrogate_task import SurrogateTask
 from jaxarc.surrogate.train_step import Model
 from jaxarc.types import Observation
@@ -171,9 +170,7 @@ def _play(policy: Policy, params: EnvParams) -> TaskResults:
         key = jax.random.fold_in(jax.random.key(0), task_index)
         return policy(jax.random.fold_in(key, step_count), observation)
 
-    def act(
-        task_index: Int32[Array, " B"], observation: Observation, states: ArcEnvState
-    ) -> tuple[StructuredAction, None]:
+    def act(task_index: Int32[Array, " B"], observation: Observation, states: ArcEnvState) -> tuple[Any, None]:
         return jax.vmap(choose)(task_index, observation, states.step_count), None
 
     return play_every_task(act, params, _EPISODES_AT_ONCE)

@@ -7,7 +7,7 @@ int8[30, 30] of a mask; the reward is 1 for the submit that solves. Metadata of 
 
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -45,7 +45,8 @@ def write_minari(dataset_id: str, traces: Mapping[PairId, Trace], pairs: Mapping
     minari = _minari()
     if dataset_id in minari.list_local_datasets():
         raise MinariError(f"Minari has a data set {dataset_id!r} already; take another id or delete it")
-    (action_format,) = {trace.spec.action_format for trace in traces.values()}
+    formats: set[ActionFormat] = {trace.spec.action_format for trace in traces.values()}
+    (action_format,) = formats
     episodes = [_episode(number, pairs[one], trace) for number, (one, trace) in enumerate(traces.items())]
     spaces = dict(zip(("observation_space", "action_space"), _spaces(action_format), strict=True))
     about = {"algorithm_name": next(iter(traces.values())).spec.expert, "description": _LAYOUT, **spaces}
@@ -87,8 +88,9 @@ def read_minari(dataset_id: str) -> Iterator[TraceLine]:
     for episode, about in zip(found.iterate_episodes(), found.storage.get_episode_metadata(range(count)), strict=True):
         words = {key: str(about[key]) for key in ("task_id", "split", "expert", "settings", "action_format", "dataset")}
         pair_id = PairId(words["task_id"], words["split"], int(about["pair_index"]))
-        spec = ExpertSpec(words["expert"], int(about["version"]), words["settings"], words["action_format"])
-        actions = _actions(episode.actions, spec.action_format)
+        action_format = cast(ActionFormat, words["action_format"])
+        spec = ExpertSpec(words["expert"], int(about["version"]), words["settings"], action_format)
+        actions = _actions(episode.actions, action_format)
         where = f"{dataset_id}, episode {episode.id}"
         yield TraceLine(pair_id, spec, actions, len(actions), where, words["dataset"], count)
 

@@ -1,12 +1,12 @@
 """Push every crate onto a goal."""
 
 from jaxarc.games import bits
-from jaxarc.games.game import GREEN, MOVES, ORANGE, RED, STEEL, UNDO, YELLOW, Action, Board, Event, Game, Level
+from jaxarc.games.game import GREEN, MOVES, ORANGE, RED, STEEL, UNDO, YELLOW, Action, Board, GridGame, Level, LevelEvent
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     player, crates = bits.push(board["player"], board["crate"], board.solid("wall"), action.number)
-    return board.set(player=player, crate=crates), Event(won=bits.same(crates, board["goal"]))
+    return board.set(player=player, crate=crates), LevelEvent(won=bits.same(crates, board["goal"]))
 
 
 def view(board: Board) -> list[tuple[bits.Mask, int]]:
@@ -92,7 +92,7 @@ LEVELS = (
     """),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="crates",
     about="Push every crate onto a goal; a crate in a corner stays there, and action 7 takes a push back.",
     layers={"wall": STEEL, "goal": RED, "crate": ORANGE, "player": YELLOW},

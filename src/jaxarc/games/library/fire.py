@@ -1,10 +1,10 @@
 """Get out before the fire does."""
 
 from jaxarc.games import bits
-from jaxarc.games.game import GREEN, MOVES, ORANGE, STEEL, YELLOW, Action, Board, Event, Game, Level
+from jaxarc.games.game import GREEN, MOVES, ORANGE, STEEL, YELLOW, Action, Board, GridGame, Level, LevelEvent
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     wall = board.solid("wall")
     player = bits.walk(board["player"], wall | board["fire"], action.number)
     # The fire grows with every second action, to all sides.
@@ -13,7 +13,7 @@ def rule(board: Board, action: Action) -> tuple[Board, Event]:
     fire = board["fire"] | bits.where(clock % 2 == 0, grown)
     out = bits.some(player & board["exit"])
     burned = bits.some(player & fire) & ~out
-    return board.set(player=player, fire=fire, clock=clock % 2), Event(won=out, lost=burned)
+    return board.set(player=player, fire=fire, clock=clock % 2), LevelEvent(won=out, lost=burned)
 
 
 LEVELS = (
@@ -103,7 +103,7 @@ LEVELS = (
     """),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="fire",
     about="Reach the exit; the fire grows to all sides with every second action.",
     layers={"wall": STEEL, "exit": GREEN, "fire": ORANGE, "player": YELLOW},

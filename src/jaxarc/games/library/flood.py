@@ -4,13 +4,13 @@ import jax
 import jax.numpy as jnp
 
 from jaxarc.games import bits
-from jaxarc.games.game import BLUE, CLICK, GREEN, RED, YELLOW, Action, Board, Event, Game, Level
+from jaxarc.games.game import BLUE, CLICK, GREEN, RED, YELLOW, Action, Board, GridGame, Level, LevelEvent
 from jaxarc.types import PRNGKey
 
 COLORS = ("red", "yellow", "green", "blue")
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     corner = bits.cell(jnp.int32(0), jnp.int32(0), board.inside.shape[0])
     own = jnp.zeros_like(corner)
     for name in COLORS:
@@ -25,7 +25,7 @@ def rule(board: Board, action: Action) -> tuple[Board, Event]:
     won = jnp.bool_(False)
     for name in COLORS:
         won |= bits.same(changes[name], board.inside)
-    return board.set(**changes), Event(won=won)
+    return board.set(**changes), LevelEvent(won=won)
 
 
 def generate(key: PRNGKey, difficulty: jax.Array) -> Board:
@@ -99,7 +99,7 @@ LEVELS = (
     """, budget=13),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="flood",
     about="Make the grid one color; the region of the top-left corner takes the color that you click.",
     layers={"red": RED, "yellow": YELLOW, "green": GREEN, "blue": BLUE},

@@ -1,12 +1,12 @@
 """Find the way out of a maze, and see only what is near."""
 
 from jaxarc.games import bits
-from jaxarc.games.game import BLACK, GREEN, MOVES, STEEL, YELLOW, Action, Board, Event, Game, Level
+from jaxarc.games.game import BLACK, GREEN, MOVES, STEEL, YELLOW, Action, Board, GridGame, Level, LevelEvent
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     player = bits.walk(board["player"], board.solid("wall"), action.number)
-    return board.set(player=player), Event(won=bits.some(player & board["exit"]))
+    return board.set(player=player), LevelEvent(won=bits.some(player & board["exit"]))
 
 
 def view(board: Board) -> list[tuple[bits.Mask, int]]:
@@ -115,7 +115,7 @@ LEVELS = (
     """),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="fog",
     about="Find the exit of a maze; only cells at most two rows and two columns away can be seen.",
     layers={"wall": STEEL, "exit": GREEN, "player": YELLOW},

@@ -3,10 +3,10 @@
 import jax.numpy as jnp
 
 from jaxarc.games import bits
-from jaxarc.games.game import ACT, GREEN, RED, SKY, STEEL, YELLOW, Action, Board, Event, Game, Level
+from jaxarc.games.game import ACT, GREEN, RED, SKY, STEEL, YELLOW, Action, Board, GridGame, Level, LevelEvent
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     wall = board.solid("wall")
     is_up = jnp.where(action.number == ACT, 1 - board["is_up"], board["is_up"])
     falls_to = jnp.where(is_up == 1, bits.UP, bits.DOWN)
@@ -14,7 +14,7 @@ def rule(board: Board, action: Action) -> tuple[Board, Event]:
     path = stepped | bits.ray(stepped, ~wall, falls_to)
     player = bits.slide(stepped, wall, falls_to)
     lost = bits.some(path & board["spike"])
-    return board.set(player=player, is_up=is_up), Event(won=bits.some(path & board["goal"]) & ~lost, lost=lost)
+    return board.set(player=player, is_up=is_up), LevelEvent(won=bits.some(path & board["goal"]) & ~lost, lost=lost)
 
 
 def view(board: Board) -> list[tuple[bits.Mask, int]]:
@@ -103,7 +103,7 @@ LEVELS = (
     """),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="gravity",
     about="Touch the goal; you walk left and right, fall until a floor holds you, and action 5 turns gravity over.",
     layers={"wall": STEEL, "spike": RED, "goal": GREEN, "player": YELLOW},

@@ -1,15 +1,17 @@
 """Slide until something stops you, and stop on the goal."""
 
 from jaxarc.games import bits
-from jaxarc.games.game import BLUE, MOVES, ORANGE, RED, SKY, Action, Board, Event, Game, Level
+from jaxarc.games.game import BLUE, MOVES, ORANGE, RED, SKY, Action, Board, GridGame, Level, LevelEvent
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     # A pit is no wall: who slides over it, falls.
     blocked = board.solid("rock")
     path = bits.ray(board["player"], ~blocked, action.number)
     player = bits.slide(board["player"], blocked, action.number)
-    return board.set(player=player), Event(won=bits.some(player & board["goal"]), lost=bits.some(path & board["pit"]))
+    return board.set(player=player), LevelEvent(
+        won=bits.some(player & board["goal"]), lost=bits.some(path & board["pit"])
+    )
 
 
 LEVELS = (
@@ -107,7 +109,7 @@ LEVELS = (
     """),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="ice",
     about="Slide until a rock stops you; come to rest on the goal, and cross no pit.",
     layers={"rock": SKY, "pit": BLUE, "goal": RED, "player": ORANGE},

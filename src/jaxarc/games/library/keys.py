@@ -1,10 +1,24 @@
 """Open doors with keys of their color, and reach the goal."""
 
 from jaxarc.games import bits
-from jaxarc.games.game import BLUE, GREEN, MAROON, MOVES, PURPLE, RED, STEEL, YELLOW, Action, Board, Event, Game, Level
+from jaxarc.games.game import (
+    BLUE,
+    GREEN,
+    MAROON,
+    MOVES,
+    PURPLE,
+    RED,
+    STEEL,
+    YELLOW,
+    Action,
+    Board,
+    GridGame,
+    Level,
+    LevelEvent,
+)
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     blocked = board.solid("wall")
     for color in ("red", "blue"):
         blocked = blocked | bits.where(board[color] == 0, board[f"{color}_door"])
@@ -15,7 +29,7 @@ def rule(board: Board, action: Action) -> tuple[Board, Event]:
         changes[color] = board[color] + bits.count(key & player) - bits.count(door & player)
         changes[f"{color}_key"] = key & ~player
         changes[f"{color}_door"] = door & ~player
-    return board.set(**changes), Event(won=bits.some(player & board["goal"]))
+    return board.set(**changes), LevelEvent(won=bits.some(player & board["goal"]))
 
 
 LEVELS = (
@@ -106,7 +120,7 @@ LEVELS = (
     """),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="keys",
     about="Open doors with keys of their color, one key a door, and reach the goal.",
     layers={

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxarc.games import bits
-from jaxarc.games.game import CLICK, MAROON, STEEL, YELLOW, Action, Board, Event, Game, Level
+from jaxarc.games.game import CLICK, MAROON, STEEL, YELLOW, Action, Board, GridGame, Level, LevelEvent
 from jaxarc.types import PRNGKey
 
 
@@ -14,9 +14,9 @@ def press(on: bits.Mask, lamps: bits.Mask, cell: bits.Mask) -> bits.Mask:
     return on ^ ((cell | bits.neighbors(cell)) & lamps)
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     on = press(board["on"], board["lamp"], action.cell)
-    return board.set(on=on), Event(won=~bits.some(on))
+    return board.set(on=on), LevelEvent(won=~bits.some(on))
 
 
 def generate(key: PRNGKey, difficulty: jax.Array) -> Board:
@@ -86,7 +86,7 @@ LEVELS = (
     """),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="lamps",
     about="Switch every lamp off; a click switches a lamp and the lamps beside it.",
     layers={"lamp": MAROON, "on": YELLOW},

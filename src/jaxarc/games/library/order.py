@@ -4,13 +4,13 @@ import jax
 import jax.numpy as jnp
 
 from jaxarc.games import bits
-from jaxarc.games.game import BLUE, GREEN, MOVES, RED, SILVER, STEEL, YELLOW, Action, Board, Event, Game, Level
+from jaxarc.games.game import BLUE, GREEN, MOVES, RED, SILVER, STEEL, YELLOW, Action, Board, GridGame, Level, LevelEvent
 from jaxarc.types import PRNGKey
 
 TOKENS = ("red", "yellow", "green", "blue")  # in their order
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     player = bits.walk(board["player"], board.solid("wall"), action.number)
     changes = {"player": player}
     earlier = jnp.zeros_like(player)
@@ -19,7 +19,7 @@ def rule(board: Board, action: Action) -> tuple[Board, Event]:
         lost |= bits.some(player & board[name]) & bits.some(earlier)
         earlier |= board[name]
         changes[name] = board[name] & ~player
-    return board.set(**changes), Event(won=~bits.some(earlier & ~player) & ~lost, lost=lost)
+    return board.set(**changes), LevelEvent(won=~bits.some(earlier & ~player) & ~lost, lost=lost)
 
 
 def generate(key: PRNGKey, difficulty: jax.Array) -> Board:
@@ -108,7 +108,7 @@ LEVELS = (
     """),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="order",
     about="Collect all red tokens, then yellow, then green, then blue ones; a token out of turn loses.",
     layers={"wall": STEEL, "red": RED, "yellow": YELLOW, "green": GREEN, "blue": BLUE, "player": SILVER},

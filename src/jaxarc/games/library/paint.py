@@ -3,14 +3,28 @@
 import jax.numpy as jnp
 
 from jaxarc.games import bits
-from jaxarc.games.game import ACT, GREEN, MAROON, MOVES, RED, SILVER, STEEL, WHITE, Action, Board, Event, Game, Level
+from jaxarc.games.game import (
+    ACT,
+    GREEN,
+    MAROON,
+    MOVES,
+    RED,
+    SILVER,
+    STEEL,
+    WHITE,
+    Action,
+    Board,
+    GridGame,
+    Level,
+    LevelEvent,
+)
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     player = bits.walk(board["player"], board.solid("wall"), action.number)
     pen = jnp.where(action.number == ACT, 1 - board["pen"], board["pen"])
     paint = board["paint"] | bits.where(pen == 1, player)
-    return board.set(player=player, pen=pen, paint=paint), Event(won=bits.same(paint, board["mark"]))
+    return board.set(player=player, pen=pen, paint=paint), LevelEvent(won=bits.same(paint, board["mark"]))
 
 
 def view(board: Board) -> list[tuple[bits.Mask, int]]:
@@ -21,6 +35,11 @@ def view(board: Board) -> list[tuple[bits.Mask, int]]:
 
 
 LEVELS = (
+    Level(3, """
+        #####
+        #P.m#
+        #####
+    """),
     Level(5, """
         ######
         #mm..#
@@ -28,47 +47,55 @@ LEVELS = (
         #.P..#
         ######
     """),
+    Level(7, """
+        ######
+        #..m.#
+        ##.m.#
+        #Pm..#
+        ######
+    """),
+    Level(7, """
+        ######
+        ##mm##
+        #.#Pm#
+        #..###
+        ######
+    """),
+    Level(7, """
+        #######
+        #mm...#
+        #m#...#
+        ##...##
+        #..P#.#
+        #######
+    """),
     Level(8, """
-        ######
-        #m..m#
-        #m...#
-        #P...#
-        ######
+        #######
+        #.mm.##
+        #.mm..#
+        #.Pm.##
+        #.mm..#
+        #######
+    """),
+    Level(9, """
+        #######
+        #...P.#
+        #..m#.#
+        ###mmm#
+        #..mmm#
+        #######
     """),
     Level(10, """
-        ######
-        #...m#
-        #.#mm#
-        #m.P.#
-        ######
-    """),
-    Level(11, """
         #######
-        #.#...#
-        ##mmm##
-        #mmm#.#
-        #mmmP.#
-        #######
-    """),
-    Level(11, """
-        #######
-        #.#...#
-        ##mmm##
-        #mmm#.#
-        #mmmP.#
-        #######
-    """),
-    Level(12, """
-        #######
-        #..#.##
-        ###mmm#
-        #.mmm.#
-        #m.#P.#
+        #P.mmm#
+        #.#m.m#
+        #...mm#
+        #.....#
         #######
     """),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="paint",
     about="Paint the marked cells and no others; action 5 puts the pen down and lifts it, and paint stays.",
     layers={"wall": STEEL, "mark": MAROON, "paint": RED, "player": SILVER},

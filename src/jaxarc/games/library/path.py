@@ -1,13 +1,15 @@
 """Step on every cell exactly once."""
 
 from jaxarc.games import bits
-from jaxarc.games.game import MOVES, ORANGE, STEEL, UNDO, YELLOW, Action, Board, Event, Game, Level
+from jaxarc.games.game import MOVES, ORANGE, STEEL, UNDO, YELLOW, Action, Board, GridGame, Level, LevelEvent
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     player = bits.walk(board["player"], board.solid("wall", "trail"), action.number)
     trail = board["trail"] | (board["player"] & ~player)
-    return board.set(player=player, trail=trail), Event(won=bits.same(trail | player | board["wall"], board.inside))
+    return board.set(player=player, trail=trail), LevelEvent(
+        won=bits.same(trail | player | board["wall"], board.inside)
+    )
 
 
 LEVELS = (
@@ -64,7 +66,7 @@ LEVELS = (
     """),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="path",
     about="Step on every cell once; no cell carries you twice, and action 7 takes a step back.",
     layers={"wall": STEEL, "trail": ORANGE, "player": YELLOW},

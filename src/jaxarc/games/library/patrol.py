@@ -3,12 +3,12 @@
 import jax.numpy as jnp
 
 from jaxarc.games import bits
-from jaxarc.games.game import ACT, GREEN, MAROON, MOVES, RED, STEEL, YELLOW, Action, Board, Event, Game, Level
+from jaxarc.games.game import ACT, GREEN, MAROON, MOVES, RED, STEEL, YELLOW, Action, Board, GridGame, Level, LevelEvent
 
 WAYS = (("up", "down", bits.up, bits.down), ("left", "right", bits.left, bits.right))
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     wall = board.solid("wall")
     player = bits.walk(board["player"], wall, action.number)
     guards = jnp.zeros_like(wall)
@@ -25,7 +25,7 @@ def rule(board: Board, action: Action) -> tuple[Board, Event]:
         crossed |= bits.some(back(board["player"]) & player & forth & back(ahead))
         guards |= changes[one] | changes[other]
     caught = bits.some(player & guards) | crossed
-    return board.set(**changes), Event(won=bits.some(player & board["goal"]) & ~caught, lost=caught)
+    return board.set(**changes), LevelEvent(won=bits.some(player & board["goal"]) & ~caught, lost=caught)
 
 
 LEVELS = (
@@ -107,7 +107,7 @@ LEVELS = (
     """),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="patrol",
     about="Reach the goal and meet no guard; guards walk to and fro, and action 5 waits.",
     layers={"wall": STEEL, "goal": GREEN, "up": RED, "down": RED, "left": MAROON, "right": MAROON, "player": YELLOW},

@@ -1,14 +1,27 @@
 """Hold gates open with what stands on the plates."""
 
 from jaxarc.games import bits
-from jaxarc.games.game import GREEN, MOVES, ORANGE, PURPLE, ROSE, STEEL, YELLOW, Action, Board, Event, Game, Level
+from jaxarc.games.game import (
+    GREEN,
+    MOVES,
+    ORANGE,
+    PURPLE,
+    ROSE,
+    STEEL,
+    YELLOW,
+    Action,
+    Board,
+    GridGame,
+    Level,
+    LevelEvent,
+)
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     is_open = ~bits.some(board["plate"] & ~(board["crate"] | board["player"]))
     blocked = board.solid("wall") | bits.where(~is_open, board["gate"])
     player, crates = bits.push(board["player"], board["crate"], blocked, action.number)
-    return board.set(player=player, crate=crates), Event(won=bits.some(player & board["goal"]))
+    return board.set(player=player, crate=crates), LevelEvent(won=bits.some(player & board["goal"]))
 
 
 def view(board: Board) -> list[tuple[bits.Mask, int]]:
@@ -92,7 +105,7 @@ LEVELS = (
     """),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="plates",
     about="Reach the goal; the gates are open while something stands on every plate.",
     layers={"wall": STEEL, "gate": PURPLE, "goal": GREEN, "plate": ROSE, "crate": ORANGE, "player": YELLOW},

@@ -3,17 +3,30 @@
 import jax.numpy as jnp
 
 from jaxarc.games import bits
-from jaxarc.games.game import BLUE, GREEN, MOVES, ORANGE, PURPLE, STEEL, YELLOW, Action, Board, Event, Game, Level
+from jaxarc.games.game import (
+    BLUE,
+    GREEN,
+    MOVES,
+    ORANGE,
+    PURPLE,
+    STEEL,
+    YELLOW,
+    Action,
+    Board,
+    GridGame,
+    Level,
+    LevelEvent,
+)
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     start = board["player"]
     player = bits.walk(start, board.solid("wall"), action.number)
     moved = ~bits.same(player, start)
     for color in ("blue", "orange", "purple"):
         pair = board[color]
         player = jnp.where(moved & bits.some(player & pair), pair & ~player, player)
-    return board.set(player=player), Event(won=bits.some(player & board["goal"]))
+    return board.set(player=player), LevelEvent(won=bits.some(player & board["goal"]))
 
 
 LEVELS = (
@@ -96,7 +109,7 @@ LEVELS = (
     """),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="portals",
     about="Reach the goal; who steps on a portal stands on the other one of its color.",
     layers={"wall": STEEL, "goal": GREEN, "blue": BLUE, "orange": ORANGE, "purple": PURPLE, "player": YELLOW},

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxarc.games import bits
-from jaxarc.games.game import MOVES, PINK, STEEL, YELLOW, Action, Board, Event, Game, Level
+from jaxarc.games.game import MOVES, PINK, STEEL, YELLOW, Action, Board, GridGame, Level, LevelEvent
 from jaxarc.types import PRNGKey
 
 
@@ -14,10 +14,10 @@ def move(player: bits.Mask, wall: bits.Mask, inside: bits.Mask, direction: bits.
     return jnp.where(bits.some(ahead), ahead, player)
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     player = move(board["player"], board["wall"], board.inside, action.number)
     gems = board["gem"] & ~player
-    return board.set(player=player, gem=gems), Event(won=~bits.some(gems))
+    return board.set(player=player, gem=gems), LevelEvent(won=~bits.some(gems))
 
 
 def generate(key: PRNGKey, difficulty: jax.Array) -> Board:
@@ -121,7 +121,7 @@ LEVELS = (
     """),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="torus",
     about="Collect every gem; who leaves the grid on one side enters it on the opposite one.",
     layers={"wall": STEEL, "gem": PINK, "player": YELLOW},

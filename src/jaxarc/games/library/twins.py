@@ -1,19 +1,19 @@
-"""Bring two avatars home at once: one does as told, the other turns left and right around."""
+"""Bring two avatars home at once: the second goes left where the first goes right."""
 
 import jax.numpy as jnp
 
 from jaxarc.games import bits
-from jaxarc.games.game import GREEN, MOVES, PURPLE, RED, SKY, STEEL, Action, Board, Event, Game, Level
+from jaxarc.games.game import GREEN, MOVES, PURPLE, RED, SKY, STEEL, Action, Board, GridGame, Level, LevelEvent
 
 
-def rule(board: Board, action: Action) -> tuple[Board, Event]:
+def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     wall = board.solid("wall")
     sideways = action.number >= bits.LEFT
     other_way = jnp.where(sideways, bits.opposite(action.number), action.number)
     player = bits.walk(board["player"], wall, action.number)
     twin = bits.walk(board["twin"], wall, other_way)
     won = bits.some(player & board["home"]) & bits.some(twin & board["twin_home"])
-    return board.set(player=player, twin=twin), Event(won=won)
+    return board.set(player=player, twin=twin), LevelEvent(won=won)
 
 
 LEVELS = (
@@ -103,7 +103,7 @@ LEVELS = (
     """),
 )  # fmt: skip
 
-GAME = Game(
+GAME = GridGame(
     name="twins",
     about="Bring both avatars home at the same time; the second goes left where the first goes right.",
     layers={"wall": STEEL, "home": RED, "twin_home": GREEN, "player": SKY, "twin": PURPLE},

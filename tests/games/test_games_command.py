@@ -1,0 +1,67 @@
+"""``jaxarc games``: what it prints, and that a wrong baseline is found."""
+
+import dataclasses
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+import jaxarc.games
+from jaxarc.cli.main import main
+from jaxarc.games import Level
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(*arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["games", *arguments])
+    return caught.value.code, capsys.readouterr()
+
+
+def test_the_list_names_every_game(capsys):
+    code, printed = run("list", "--json", capsys=capsys)
+    assert code == 0
+    rows = json.loads(printed.out)
+    assert [row["game"] for row in rows] == list(jaxarc.games.NAMES)
+    assert sum(row["makes_levels"] for row in rows) == sum(
+        jaxarc.games.game(name).generate is not None for name in jaxarc.games.NAMES
+    )
+
+
+def test_a_drawn_level_is_as_wide_as_it_is(capsys):
+    code, printed = run("show", "order", "--level", "0", capsys=capsys)
+    assert code == 0
+    assert "5 actions" in printed.out
+
+
+def test_a_level_that_is_not_there_is_refused(capsys):
+    code, printed = run("show", "order", "--level", "8", capsys=capsys)
+    assert (code, "0 .. 7" in printed.err) == (2, True)
+    code, printed = run("check", "chess", capsys=capsys)
+    assert (code, "chess" in printed.err) == (2, True)
+
+
+@pytest.mark.parametrize(("baseline", "code"), [(2, 0), (3, 1)])
+def test_a_baseline_that_the_search_does_not_find_is_an_error(baseline, code, capsys, monkeypatch):
+    game = dataclasses.replace(jaxarc.games.game("fog"), levels=[Level(baseline, "P.G")])
+    monkeypatch.setattr(jaxarc.games, "game", lambda name: game)
+    found, printed = run("check", "fog", "--json", capsys=capsys)
+    assert found == code
+    (result,) = json.loads(printed.out)
+    assert result["levels"] == [{"level": 0, "baseline": baseline, "actions": 2, "states": 2, "holds": baseline == 2}]
+
+
+def test_the_page_has_each_game_and_the_pictures_are_those_of_the_levels():
+    spec = importlib.util.spec_from_file_location("make_game_pictures", ROOT / "docs" / "make_game_pictures.py")
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    page = (ROOT / "docs" / "games.md").read_text(encoding="utf-8")
+    for name in jaxarc.games.NAMES:
+        game = jaxarc.games.game(name)
+        baselines = [level.baseline for level in game.levels]
+        assert f"| {name} | {game.about} |" in page
+        assert f"{min(baselines)} to {max(baselines)}{' +' if game.generate else ''} |" in page
+        assert f"images/games/{name}.svg" in page
+        assert (script.FOLDER / f"{name}.svg").read_text(encoding="utf-8") == script.picture(name)
