@@ -58,8 +58,8 @@ class Network(eqx.Module):
     def __call__(self, observation: jax.Array, wanted: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Return scores [actions], numbered operation by operation, and the value; ``wanted`` is a return."""
         seen = observation.reshape(SIDE * SIDE, -1)
-        told = jnp.concatenate([seen, jnp.full((SIDE * SIDE, 1), wanted)], axis=1)
-        features = jax.nn.relu(told @ self.cells.weight.T + self.cells.bias + self.place)
+        inputs = jnp.concatenate([seen, jnp.full((SIDE * SIDE, 1), wanted)], axis=1)
+        features = jax.nn.relu(inputs @ self.cells.weight.T + self.cells.bias + self.place)
         around = jnp.broadcast_to(features.mean(axis=0), features.shape)
         features = jax.nn.relu(jnp.concatenate([features, around], axis=1) @ self.mixed.weight.T + self.mixed.bias)
         scores = jnp.concatenate([features, seen], axis=1) @ self.scores.weight.T + self.scores.bias

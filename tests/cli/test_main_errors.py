@@ -1,3 +1,4 @@
+import contextlib
 import importlib.util
 import json
 import shlex
@@ -6,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 from compiling import EXECUTORS
 from run_command import run_command
 from typer.core import TyperGroup
@@ -98,7 +100,8 @@ def test_every_command_has_examples_that_can_be_typed(monkeypatch, tmp_path):
         assert own, path
         for words in own:
             rest = words[1 + len(path.split()) :]
-            command.make_context(path, rest[: rest.index(">")] if ">" in rest else rest)
+            with contextlib.suppress(typer.Exit):  # of an option that prints and ends, as --functions
+                command.make_context(path, rest[: rest.index(">")] if ">" in rest else rest)
 
 
 def test_the_page_on_the_command_line_has_every_command():

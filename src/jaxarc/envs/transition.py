@@ -77,7 +77,8 @@ def step_and_reset(
         state: of one environment.
         action: what to do.
         params: those of the state.
-        reset: starts the next episodes of a batch that need it, in XLA; first it is told whether in blocks of rows.
+        reset: starts the next episodes of a batch that need it, in XLA; in blocks of rows where its first argument says
+            so.
 
     Returns:
         The outcome of the step, in the state of which only counters, similarity, endings and grid are those of the
