@@ -16,7 +16,7 @@ HEAD = """# Reproductions
 Published experiments with ARC as reinforcement learning, each in one file of `examples/reproduce/` that imports only
 jaxarc and libraries of JAX. `python docs/make_reproductions.py` writes this page from the committed files of
 `examples/reproduce/results/`, which the commands write with `--json`. Every seed is listed. CPU seconds include
-the compilation, and are of two cores of a loaded Intel Xeon machine, so they tell no more than an order of magnitude.
+the compilation, and are of two cores of a loaded machine, so they say no more than an order of magnitude.
 *Seen* are pairs of the tasks that an agent learned from, *unseen* are pairs of other tasks or, where it says so,
 other pairs.
 """
@@ -145,8 +145,9 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
         "30 of the 149 tasks are held out. One torso of layers for each cell in place of two CNNs, because a "
         "gradient of a convolution in a compiled loop is slow on a CPU. The observation has no demonstrations, which "
         "tell nothing beside the answer. `ppo-cells` is not published: logits of a cell come from its features, "
-        "rewards are those of `editing` with a penalty of 1 for a wrong submit, and gamma is 0.9. Its learning "
-        "rate and penalty were chosen by the returns of training episodes on all 149 tasks, before the split.",
+        "rewards are those of `editing` with a penalty of 1 for a wrong submit, and gamma is 0.9. Its head, "
+        "gamma, learning rate and penalty were chosen by the returns of training episodes on all 149 tasks, before the "
+        "split.",
         ["jaxarc_baselines", "jaxarc_baselines_cells"],
         baselines,
     ),
@@ -156,7 +157,11 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
         "PPO, answer visible, fill a box with a color, grids of at most 5x5. On random pairs plain PPO learned "
         "nothing, and with all auxiliary losses 3 of 4 seeds exceeded 95 %. Sequential and color-equivariant "
         "policies beat the factorized one; the paper has curves and no table.",
-        ["python examples/reproduce/arcle_ppo.py --json examples/reproduce/results/arcle_ppo.json"],
+        [
+            "R=examples/reproduce/results",
+            "python examples/reproduce/arcle_ppo.py --settings random --json $R/arcle_ppo.json",
+            "python examples/reproduce/arcle_ppo.py --settings 3618c87e --updates 15 --json $R/arcle_ppo_task.json",
+        ],
         "small networks for each cell and no auxiliary losses; half of the training episodes start partly solved, "
         "and those of the evaluation never do. For a single task, the pairs played are those learned from.",
         ["arcle_ppo", "arcle_ppo_task"],
@@ -194,7 +199,8 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
         "ARCTraj runs decision transformers on people's sessions. Their figures are not in what could be read here.",
         [DOWNLOAD, "python examples/reproduce/offline.py --json examples/reproduce/results/offline.json"],
         "sessions are the painter's, half of them spoiled by random actions; IQL instead of latent diffusion, and "
-        "cloning that is told the return instead of a transformer. Settings were not tuned.",
+        "cloning that is given the return instead of a transformer. The number of updates was raised from 500, "
+        "with which cloning solved 29 % of the unseen pairs and IQL 5 %; nothing else was tuned.",
         ["offline"],
         offline,
     ),

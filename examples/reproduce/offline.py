@@ -168,7 +168,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--tasks", default="mini-arc", help="or a folder; arc-agi-1/training:max_side=5 is always here")
-    parser.add_argument("--updates", type=int, default=500, help=f"each of {BATCH} transitions")
+    parser.add_argument("--updates", type=int, default=2000, help=f"each of {BATCH} transitions")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
