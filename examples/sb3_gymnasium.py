@@ -66,7 +66,7 @@ def main() -> None:
         "MlpPolicy",
         envs,
         n_steps=NUM_STEPS,
-        batch_size=512,
+        batch_size=256,
         n_epochs=4,
         learning_rate=2.5e-3,
         gae_lambda=0.95,

@@ -125,7 +125,7 @@ MAX_LINES = {
     "envs": 4860,
     "evaluation": 1530,
     "experts": 2760,
-    "games": 2890,
+    "games": 2880,
     "io": 210,
     "native": 5330,
     "nn": 570,

@@ -112,7 +112,7 @@ def solved_at_the_end(name: str, arguments: str) -> int:
 
 def test_the_ppo_of_stable_baselines3_learns_the_starter_environment():
     pytest.importorskip("stable_baselines3", reason="stable-baselines3 is not installed; pip install stable-baselines3")
-    assert solved_at_the_end("sb3_gymnasium.py", "--steps 205000") >= 50  # a random policy solves less than 1 %
+    assert solved_at_the_end("sb3_gymnasium.py", "--steps 205000") >= 10  # a random policy solves less than 1 %
 
 
 def test_a_plain_ppo_learns_with_a_hidden_answer():
