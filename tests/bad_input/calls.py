@@ -17,6 +17,7 @@ CALLS: Final[dict[str, str]] = {
     'make("procedural/gravity", tasks=["one"])': "ValueError: tasks",
     "make(5)": "TypeError: 5",
     "make(tasks, config={})": "TypeError: config",
+    'tasks_and_rules("starter", None, {"max_episod_steps": 7})': "UnknownFieldError: max_episod_steps",
     "EnvParams(buffer, [1.0], config)": "TypeError: uniform_weights",
     "EnvParams(buffer, jnp.ones(2, jnp.int32), config)": "TypeError: int32",
     "EnvParams(buffer, jnp.zeros(2), config)": "ValueError: weights must",

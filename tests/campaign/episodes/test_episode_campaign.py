@@ -60,7 +60,7 @@ def programs():
     large = {**PLAIN, "batch": "many", "shape": (30, 30), "include_demonstrations": False}
     executors = ("native", "xla")
     yield from ((small.draw(), 8_000) for _ in range(4))
-    yield from (({**long.draw(), "executor": executor}, 53_000) for executor in executors)
+    yield from (({**long.draw(), "executor": executor}, 80_500) for executor in executors)
     yield from (({**large, "executor": executor}, 2_000) for executor in executors)
     yield small.draw(), 3_000
 
