@@ -24,9 +24,8 @@ def measure_speed(env: GameEnvironment, params: GameParams, num_games: int = NUM
             states, total = carry
             actions = jax.random.randint(key, (num_games,), 0, env.num_actions)
             states, observations, rewards, _, _ = jax.vmap(env.step_and_reset, (0, 0, None))(states, actions, params)
-            seen = observations.sum(dtype=jnp.int32).astype(
-                jnp.float32
-            )  # an observation that nobody reads costs nothing
+            # An observation that nobody reads costs nothing, so its sum is part of what is returned.
+            seen = observations.sum(dtype=jnp.int32).astype(jnp.float32)
             return (states, total + rewards.sum() + seen), None
 
         return jax.lax.scan(step, (states, jnp.float32(0)), jax.random.split(key, NUM_STEPS))[0]
