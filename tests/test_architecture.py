@@ -122,7 +122,7 @@ MAX_LINES = {
     "cli": 5420,
     "config": 1120,
     "datasets": 3050,
-    "envs": 4860,
+    "envs": 4870,
     "evaluation": 1530,
     "experts": 2760,
     "games": 2880,
