@@ -127,7 +127,7 @@ MAX_LINES = {
     "experts": 2760,
     "games": 2880,
     "io": 210,
-    "native": 5330,
+    "native": 5270,
     "nn": 570,
     "parallel": 1750,
     "play": 1330,
