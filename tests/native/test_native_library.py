@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from jaxarc.native import library
-from jaxarc.native.call import native_call
 from jaxarc.native.host import HostEpisode
 from jaxarc.native.library import (
     FLAGS,
@@ -26,10 +25,11 @@ from jaxarc.native.library import (
     load_library,
     native_library,
 )
+from jaxarc.primitives import native_call
 
 SHOW = """
 import warnings
-from jaxarc.envs.compilation import choose_executor
+from jaxarc.primitives import choose_executor
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     chosen = [choose_executor("auto") for _ in range(2)]

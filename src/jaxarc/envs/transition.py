@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float32, Int32
 from jaxarc import constants as c
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.canvas import CheckedAction, count_union, similarity
-from jaxarc.envs.declared import as_declared
+from jaxarc.envs.compilation import as_declared
 from jaxarc.envs.native_batch import (
     ResetBatch,
     StepAndReset,
