@@ -117,7 +117,7 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 MAX_LINES = {
     "": 2280,
     "adapters": 2040,
-    "agents": 3290,
+    "agents": 3270,
     "benchmarks": 1260,
     "cli": 5420,
     "config": 1120,
@@ -129,18 +129,18 @@ MAX_LINES = {
     "io": 210,
     "native": 5160,
     "nn": 570,
-    "parallel": 1750,
+    "parallel": 1740,
     "play": 1330,
     "profiling": 650,
     "render": 1880,
-    "runs": 1460,
+    "runs": 1450,
     "search": 4150,
     "surrogate": 3640,
     "tasks": 2700,
     "testing": 610,
     "traces": 2090,
     "utils": 280,
-    "wrappers": 460,
+    "wrappers": 450,
 }
 
 

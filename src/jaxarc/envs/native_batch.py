@@ -57,11 +57,6 @@ class SteppedAndReset(NamedTuple):
     grid: Int8[Array, "*B HW"]  # as the step left it
 
 
-def steps_natively(config: JaxArcConfig) -> bool:
-    """Whether the library takes the steps."""
-    return choose_executor(config.environment.executor) == "native"
-
-
 def step_natively(
     state: ArcEnvState, action: StructuredAction, source: PairSource, config: JaxArcConfig, in_xla: StepInXla
 ) -> tuple[ArcEnvState, StepFacts]:
