@@ -4,9 +4,9 @@ import functools
 import warnings
 from unittest import mock
 
-from jaxarc.envs.compilation import choose_executor
 from jaxarc.envs.operations import flood
 from jaxarc.fusion import known_options
+from jaxarc.primitives import choose_executor
 
 with warnings.catch_warnings():
     # Without a C++ compiler the native executor is XLA's, with a warning, and its tests are skipped.

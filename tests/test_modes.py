@@ -41,9 +41,8 @@ def test_an_episode_has_the_same_bits_where_jax_lacks_an_interface_that_it_does_
         from jax.interpreters import mlir, partial_eval
         del {interface}
         import short_episode
-        from jaxarc.envs import batch_rule
-        from jaxarc.native import call
-        print(batch_rule.bind is None, call.bind is None)
+        from jaxarc import primitives
+        print(primitives._bind_batched is None, primitives._bind_call is None)
         print(*(short_episode.play(**rules) for rules in {EXECUTORS}), sep="\\n")
     """
     is_gone = interface != "partial_eval.dce_rules"  # the rule of a primitive

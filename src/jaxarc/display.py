@@ -47,7 +47,7 @@ from jaxarc.tasks.raw_task import RawTask, crop_padding
 from jaxarc.tasks.registry import NO_TASK, task_id_of
 from jaxarc.tasks.task import pad_task
 from jaxarc.types import JaxArcTask, Observation, PRNGKey
-from jaxarc.wrappers.auto_reset import resets_itself
+from jaxarc.wrappers.wrapper import resets_itself
 
 _MOST_TASKS: Final = 24  # of a contact sheet
 _MOST_STATES: Final = 16

@@ -7,8 +7,8 @@ import pytest
 from edit_world import config, observations
 
 from jaxarc import constants as c
-from jaxarc.agents.edits import kinds_of
-from jaxarc.agents.networks import PolicyInput, make_network
+from jaxarc.agents.edits import PolicyInput, kinds_of
+from jaxarc.agents.policy import make_network
 from jaxarc.config import NetworkConfig
 
 HEIGHT, WIDTH = 4, 5

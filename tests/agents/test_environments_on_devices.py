@@ -11,7 +11,7 @@ from process_group import run_python
 from jaxarc.agents import Edit, Experiment
 from jaxarc.agents.ppo import UpdateBatch, shuffle_into_minibatches
 from jaxarc.config import AgentConfig, ConfigValidationError, JaxArcConfig, ParallelConfig
-from jaxarc.parallel.shards import DataShard
+from jaxarc.parallel.mesh import DataShard
 from jaxarc.runs import IncompatibleRunError
 from jaxarc.runs.run_state import require_same_choices
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from edit_world import config, grids, with_noise
 
-from jaxarc.agents.edits import kinds_of
-from jaxarc.agents.networks import PolicyInput, RelationalNetwork, make_network
-from jaxarc.agents.networks.relational import describe_boxes
+from jaxarc.agents.edits import PolicyInput, kinds_of
+from jaxarc.agents.policy import make_network
+from jaxarc.agents.relational_network import RelationalNetwork, describe_boxes
 from jaxarc.config import NetworkConfig
 
 HEIGHT, WIDTH, BATCH = 3, 4, 32

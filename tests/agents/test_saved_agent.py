@@ -25,7 +25,7 @@ from jaxarc.config import (
 )
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.evaluation import EpisodeSpec
-from jaxarc.nn.precision import DTYPES
+from jaxarc.nn.layers import DTYPES
 from jaxarc.runs import RunFolderError
 from jaxarc.runs.checkpoint import CheckpointError
 from jaxarc.runs.folder import RunFolder, create_run_folder

@@ -5,9 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents import searched_answers as searched
+from jaxarc.agents import predictor as answers
 from jaxarc.agents.ppo import TrainConfig
-from jaxarc.agents.predictor import PredictorState
 from jaxarc.agents.puzzles import Puzzle
 from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, NetworkConfig, ScheduleConfig
 
@@ -38,8 +37,8 @@ def puzzle_of(asked, num_shown=2):
 
 @pytest.fixture
 def predictor(monkeypatch):
-    monkeypatch.setattr(searched, "_answers", {})
-    state = PredictorState.create(jax.random.key(0), CONFIG)
+    monkeypatch.setattr(answers, "_answers", {})
+    state = answers.PredictorState.create(jax.random.key(0), CONFIG)
     assert jax.tree.leaves(state) == []  # nothing of it is trained, split or saved
     return state.predictor
 
@@ -51,8 +50,8 @@ def test_the_answer_is_searched_in_compiled_code(predictor):
 
 def test_equal_puzzles_of_a_mapped_batch_are_searched_once(predictor, monkeypatch):
     asked = []
-    search_all = searched.search_all
-    monkeypatch.setattr(searched, "search_all", lambda some, *rest: asked.extend(some) or search_all(some, *rest))
+    search_all = answers.search_all
+    monkeypatch.setattr(answers, "search_all", lambda some, *rest: asked.extend(some) or search_all(some, *rest))
     other = [[4, 5]]
     batch = jax.tree.map(lambda *parts: jnp.stack(parts), *map(puzzle_of, (ASKED, other, ASKED)))
     found = jax.vmap(predictor.predict)(batch)

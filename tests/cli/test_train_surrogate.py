@@ -15,7 +15,7 @@ from jaxarc.cli.settings import read_experiment
 from jaxarc.config import ConfigValidationError
 from jaxarc.config.choices import choices_of, config_folder
 from jaxarc.runs import RunFolder
-from jaxarc.runs.metrics import read_reports
+from jaxarc.runs.folder import read_reports
 from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment, SurrogateReport
 
 STEPS = 120

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from jaxarc.native import library
-from jaxarc.native.call import native_call
 from jaxarc.native.host import HostEpisode
 from jaxarc.native.library import (
     FLAGS,
@@ -26,10 +25,11 @@ from jaxarc.native.library import (
     load_library,
     native_library,
 )
+from jaxarc.primitives import native_call
 
 SHOW = """
 import warnings
-from jaxarc.envs.compilation import choose_executor
+from jaxarc.primitives import choose_executor
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     chosen = [choose_executor("auto") for _ in range(2)]
@@ -92,7 +92,7 @@ def test_the_library_of_a_wheel_is_loaded_by_level_and_nothing_is_built(shipped,
 
 def test_the_library_of_a_wheel_serves_no_other_sources(shipped, cache, monkeypatch, tmp_path):
     copied = shutil.copytree(Path(library.__file__).parent, tmp_path / "native")
-    with (copied / "flood.h").open("a") as file:
+    with (copied / "grid.h").open("a") as file:
         file.write("// changed\n")
     assert name_of_library(monkeypatch, tmp_path, copied) != shipped.name  # it would be built
 
@@ -200,7 +200,7 @@ def test_sources_compiler_and_processor_are_in_the_name(monkeypatch, tmp_path):
     monkeypatch.setattr(library, "FLAGS", (*FLAGS, "-g"))
     names.append(name_of_library(monkeypatch, tmp_path))
     copied = shutil.copytree(Path(library.__file__).parent, tmp_path / "native")
-    (copied / "flood.h").write_text("// changed\n")
+    (copied / "grid.h").write_text("// changed\n")
     monkeypatch.setattr(library, "_SOURCES", copied)
     assert len({*names, name_of_library(monkeypatch, tmp_path)}) == 5
 

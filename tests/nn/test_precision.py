@@ -7,7 +7,7 @@ import optax
 import pytest
 
 from jaxarc.nn import mixed_precision_matmul, optimized_inference, optimized_train_step
-from jaxarc.nn.precision import DTYPES
+from jaxarc.nn.layers import DTYPES
 
 OPTIMIZER = optax.adamw(3e-2)
 ROUNDING = {"float32": 1e-6, "tensorfloat32": 1e-6, "bfloat16": 2**-7, "float16": 2**-10}  # of two factors

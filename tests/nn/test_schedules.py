@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxarc.config import ScheduleConfig
-from jaxarc.nn.optimizers import entropy_weight_schedule, learning_rate_schedule
+from jaxarc.nn.update import entropy_weight_schedule, learning_rate_schedule
 
 STEPS = 100
 

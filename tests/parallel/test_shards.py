@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.parallel.shards import DataShard
+from jaxarc.parallel.mesh import DataShard
 
 COUNT = 4
 FOUR = DataShard("data", COUNT)

@@ -11,8 +11,7 @@ from jaxarc.evaluation import TaskResults
 from jaxarc.play import watch_site
 from jaxarc.play.watch_site import MetricsReader, RunView
 from jaxarc.runs import RunFolder
-from jaxarc.runs.folder import RunFolderError
-from jaxarc.runs.metrics import MetricsFile
+from jaxarc.runs.folder import MetricsFile, RunFolderError
 
 
 def line(update, seed=0, **more):

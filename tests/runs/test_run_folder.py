@@ -9,8 +9,7 @@ import pytest
 from jaxarc.agents import Experiment, Report, read_metrics
 from jaxarc.config import ConfigValidationError, JaxArcConfig, LoggingConfig, TaskConfig, TrainingConfig
 from jaxarc.runs import RunFolderError, create_run_folder, open_run_folder
-from jaxarc.runs.folder import git_revision, remove_unused
-from jaxarc.runs.metrics import MetricsFile
+from jaxarc.runs.folder import MetricsFile, git_revision, remove_unused
 
 RULES = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
 

@@ -11,7 +11,7 @@ import pytest
 
 from jaxarc.config import CheckpointConfig, SurrogateConfig, SurrogateTrainingConfig
 from jaxarc.runs import IncompatibleRunError, RunFolder, RunFolderError, TrainingDivergedError
-from jaxarc.runs.metrics import read_reports
+from jaxarc.runs.folder import read_reports
 from jaxarc.surrogate import CandidateSet, TrainingBatchJAX
 from jaxarc.surrogate.agreement import agreement
 from jaxarc.surrogate.held_out import load_model

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.nn.precision import cast_floats
+from jaxarc.nn.layers import cast_floats
 from jaxarc.profiling import compiled_memory
 from jaxarc.surrogate import (
     CandidateScorer,

@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from jaxarc.constants import SUBMIT
 from jaxarc.envs import Environment
-from jaxarc.envs.batch_rule import no_shared_arrays, with_batch_rule
+from jaxarc.primitives import with_batch_rule
 from jaxarc.wrappers.wrapper import Wrapper
 
 KEPT = []  # what a faulty environment holds back
@@ -213,7 +213,7 @@ class RemembersCalls(Toy):
 class LooksAtNeighbors(Toy):
     def change(self, state, action, params):
         after = super().change(state, action, params)
-        place = with_batch_rule(lambda rows, _: jnp.cumsum(rows, axis=0, dtype=jnp.int32), no_shared_arrays)
+        place = with_batch_rule(lambda rows, _: jnp.cumsum(rows, axis=0, dtype=jnp.int32))
         return dataclasses.replace(after, task_index=place(after.step_count, ()))
 
 

@@ -11,7 +11,7 @@ from jaxarc.config.build import UnknownFieldError
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.registration import make
-from jaxarc.wrappers.auto_reset import resets_itself
+from jaxarc.wrappers.wrapper import resets_itself
 
 RENDER_MODES: Final = ("rgb_array", "ansi")
 
@@ -71,7 +71,7 @@ def require_no_auto_reset(env: Environment[Any]) -> None:
     """Raise when an environment resets itself.
 
     Raises:
-        ValueError: see :func:`~jaxarc.wrappers.auto_reset.resets_itself`.
+        ValueError: see :func:`~jaxarc.wrappers.wrapper.resets_itself`.
     """
     if resets_itself(env):
         raise ValueError("Gymnasium's interface decides when to reset; hand in the environment without AutoReset")

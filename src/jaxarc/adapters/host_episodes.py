@@ -19,13 +19,13 @@ from jaxarc.adapters.host_observations import HostObservations, shows_more_than_
 from jaxarc.adapters.packing import Packed, pack
 from jaxarc.config import RewardConfig
 from jaxarc.envs.action_masks import FlatActionCodec
-from jaxarc.envs.compilation import choose_executor
 from jaxarc.envs.environment import ArcEnvironment, Environment
 from jaxarc.envs.native_batch import reset_numbers, resets_natively, step_numbers
 from jaxarc.envs.pairs import pairs_in_play
 from jaxarc.envs.params import EnvParams, declared_params
 from jaxarc.envs.state import PAIR, SOLVED, STEP, SUBMISSION, TASK, ArcEnvState
 from jaxarc.native.host import INVALID, NEWLY_SOLVED, RUNNING, WRONG_SUBMISSION, HostEpisode, host_functions
+from jaxarc.primitives import choose_executor
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.tasks.sampling import cumulative_weights
 from jaxarc.wrappers.flat_actions import FlatActions

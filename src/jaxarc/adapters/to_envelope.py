@@ -16,7 +16,7 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
 from jaxarc.registration import make
 from jaxarc.types import PRNGKey
-from jaxarc.wrappers.auto_reset import resets_itself
+from jaxarc.wrappers.wrapper import resets_itself
 
 
 class EnvelopeEnvironment(envelope.Environment):

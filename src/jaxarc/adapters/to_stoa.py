@@ -18,7 +18,7 @@ from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
 from jaxarc.types import Info, Observation, PRNGKey
-from jaxarc.wrappers.auto_reset import AutoReset
+from jaxarc.wrappers.wrapper import AutoReset
 
 
 class StoaEnvironment(stoa.Environment):

@@ -24,7 +24,7 @@ from jaxarc.config import (
 )
 from jaxarc.config.choices import rules_for_editing
 from jaxarc.experts import missing_for_painting
-from jaxarc.runs.metrics import read_reports
+from jaxarc.runs.folder import read_reports
 
 
 @dataclass(frozen=True)

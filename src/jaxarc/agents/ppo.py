@@ -19,8 +19,8 @@ from jaxarc.agents.policy import EditPolicy, PolicyOutput
 from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, NetworkConfig, ScheduleConfig
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.nn.optimizers import entropy_weight_schedule, learning_rate_schedule
-from jaxarc.parallel.shards import UNSHARDED, DataShard
+from jaxarc.nn.update import entropy_weight_schedule, learning_rate_schedule
+from jaxarc.parallel.mesh import UNSHARDED, DataShard
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.unroll import Transition, unroll
 from jaxarc.wrappers import EpisodeStatistics

@@ -1,4 +1,4 @@
-"""A network that predicts a task's answer, and its training. Where the answer is hidden, the prediction is the target.
+"""What fills in the target where a task's answer is hidden: a network that predicts it, or a program search.
 
 For each cell the network says where its color comes from. It never writes a color of its own: it weighs candidates
 (turned copies of the input, readings of its rows and columns, the colors that a color always becomes in the
@@ -6,15 +6,18 @@ demonstrations, black, outside), so all ten colors are alike to it. How well eac
 shows it which rule is at work.
 """
 
+import hashlib
+from collections.abc import Callable, Sequence
 from typing import Final, Self, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Float32, Int8, Key, PyTree
 
-from jaxarc.agents.networks.network import neighbors
+from jaxarc.agents.edits import neighbors
 from jaxarc.agents.ppo import TrainConfig
 from jaxarc.agents.puzzles import (
     NUM_COPIES,
@@ -26,13 +29,14 @@ from jaxarc.agents.puzzles import (
     recolored,
     symmetric_copies,
 )
-from jaxarc.agents.searched_answers import SearchedAnswers
-from jaxarc.config import JaxArcConfig
+from jaxarc.config import JaxArcConfig, SearchConfig
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.nn.layers import Dense
-from jaxarc.parallel.shards import UNSHARDED, DataShard
+from jaxarc.parallel.mesh import UNSHARDED, DataShard
+from jaxarc.search import Question, search_all
+from jaxarc.tasks.raw_task import crop_padding
 from jaxarc.types import Observation, PRNGKey
 
 _EXPLAINING: Final = NUM_COPIES + NUM_TABLES  # candidates that the demonstrations speak for or against
@@ -153,6 +157,74 @@ def _as_grid(colors: Int8[Array, "B H W"]) -> Int8[Array, "B H W"]:
     index = lambda count: jnp.arange(count, dtype=jnp.int32)[None]
     area = (index(colors.shape[1]) < height)[:, :, None] & (index(colors.shape[2]) < width)[:, None, :]
     return jnp.where(area, jnp.maximum(colors, jnp.int8(0)), jnp.int8(PADDING))
+
+
+_answers: Final[dict[bytes, np.ndarray]] = {}  # of this process: search and puzzle -> answer
+
+
+class SearchedAnswers(eqx.Module):
+    """Predicts the best answer of :func:`jaxarc.search.solve`, and the input again where there is no demonstration.
+
+    Each puzzle is searched once in a process, at the first call that has it. In compiled code it is a call back to the
+    host, so a program that contains it is compiled anew in each process.
+    """
+
+    seconds: float = eqx.field(static=True)  # for each search
+    processes: int = eqx.field(static=True)  # that search side by side; more than 1 are spawned
+
+    def predict(self, puzzle: Puzzle) -> Int8[Array, "B H W"]:
+        """Return the best answer, a grid; what is beyond the canvas is cut."""
+        shape = jax.ShapeDtypeStruct(puzzle.grid.shape, jnp.int8)
+        return jax.pure_callback(self._predict, shape, *puzzle, vmap_method="broadcast_all")
+
+    def _predict(self, *puzzle: Array) -> Int8[np.ndarray, "*B H W"]:
+        inputs, outputs, shown, grids = (np.asarray(part) for part in puzzle)
+        height, width = grids.shape[-2:]
+        num_pairs = shown.shape[-1]
+        many = zip(
+            inputs.reshape(-1, num_pairs, height, width),
+            outputs.reshape(-1, num_pairs, height, width),
+            shown.reshape(-1, num_pairs),
+            grids.reshape(-1, height, width),
+            strict=True,
+        )
+        questions = [_question(*one) for one in many]
+        answers = np.full((len(questions), height, width), PADDING, np.int8)
+        for canvas, answer in zip(answers, self.answers(questions), strict=True):
+            part = answer[:height, :width]
+            canvas[: part.shape[0], : part.shape[1]] = part
+        return answers.reshape(grids.shape)
+
+    def answers(
+        self, questions: Sequence[Question], progress: Callable[[int, int], None] = lambda done, total: None
+    ) -> list[Int8[np.ndarray, "h w"]]:
+        """Return the best answer to each question; what was asked before is not searched again.
+
+        Args:
+            questions: of any tasks.
+            progress: called with the searches that are done and all there are.
+        """
+        keys = [self._key_of(one) for one in questions]
+        new = {key: one for key, one in zip(keys, questions, strict=True) if key not in _answers}
+        asked = [one._replace(task_id=key.hex()) for key, one in new.items() if one.train]
+        config = SearchConfig(seconds=self.seconds, answers=1)
+        _answers.update((key, one.test_input) for key, one in new.items() if not one.train)
+        found = search_all(asked, config, max(min(self.processes, len(asked)), 1))
+        for done, (question, result) in enumerate(found, start=1):
+            progress(done, len(asked))
+            _answers[bytes.fromhex(question.task_id)] = result.answers[0].answer
+        return [_answers[key] for key in keys]
+
+    def _key_of(self, question: Question) -> bytes:
+        grids = [question.test_input, *(grid for pair in question.train for grid in pair)]
+        text = repr((self.seconds, [grid.tolist() for grid in grids]))
+        return hashlib.sha256(text.encode()).digest()
+
+
+def _question(inputs: np.ndarray, outputs: np.ndarray, shown: np.ndarray, grid: np.ndarray) -> Question:
+    """Make a question of a puzzle: grids without padding, and only the demonstrations that are shown."""
+    train = [(crop_padding(inputs[index]), crop_padding(outputs[index])) for index in np.flatnonzero(shown)]
+    return Question("", 0, tuple(train), crop_padding(grid))
 
 
 Predictor: TypeAlias = AnswerPredictor | SearchedAnswers

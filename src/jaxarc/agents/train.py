@@ -42,9 +42,8 @@ from jaxarc.parallel import (
     to_host,
 )
 from jaxarc.prng import keys_of_seeds
-from jaxarc.runs.folder import RunFolder
+from jaxarc.runs.folder import RunFolder, write_table
 from jaxarc.runs.loop import Intervals, Numbers, Trainable, TrainResult, run
-from jaxarc.runs.metrics import write_table
 from jaxarc.runs.run_state import RunState, require_same_start
 from jaxarc.tasks.curriculum import Curriculum, curriculum_weights
 

@@ -42,9 +42,8 @@ from jaxarc.evaluation import TaskResults, play_every_task
 from jaxarc.evaluation.solve_rate import first_state, without_augmentation
 from jaxarc.experts import GreedyPainter
 from jaxarc.fusion import compiles_for_cpu
-from jaxarc.nn.precision import products_in
-from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, place
-from jaxarc.parallel.shards import UNSHARDED, DataShard
+from jaxarc.nn.layers import products_in
+from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, UNSHARDED, DataShard, place
 from jaxarc.tasks import uniform_weights
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.tasks.curriculum import (
@@ -265,8 +264,8 @@ def _greedy(players: tuple[EditPolicy, Predictor | None], params: EnvParams) -> 
     answers = None if predictor is None else _predict_all(predictor, without_augmentation(params))
 
     def act(task_index: Array, observation: Observation, states: Any) -> tuple[StructuredAction, None]:
-        answer = None if answers is None else answers[task_index]
-        return policy.act(with_answer(observation, answer)), None
+        shown = observation if answers is None else with_answer(observation, answers[task_index])
+        return policy.act(shown), None
 
     return act
 

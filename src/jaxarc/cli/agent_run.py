@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxarc.agents import Experiment, Report
-from jaxarc.agents.searched_answers import SearchedAnswers
+from jaxarc.agents.predictor import SearchedAnswers
 from jaxarc.agents.train import AgentResult, training_mesh
 from jaxarc.agents.train import train as train_agents
 from jaxarc.cli.console import escape, mean_share, number_table, progress_bar, range_share

@@ -15,7 +15,7 @@ from rich.console import Console
 from jaxarc.cli.console import escape, mean_number, mean_share, number_table
 from jaxarc.errors import UsageError
 from jaxarc.runs import RunFolder
-from jaxarc.runs.metrics import read_table
+from jaxarc.runs.folder import read_table
 
 _NOT_THE_EXPERIMENT: Final = (
     *("logging.", "checkpoint.", "parallel.", "versions."),

@@ -16,13 +16,13 @@ import jaxarc
 from jaxarc.cli.console import JsonOption, escape, message_of, print_json
 from jaxarc.config.choices import config_folder
 from jaxarc.datasets.installed import data_folder
-from jaxarc.envs.compilation import choose_executor
 from jaxarc.errors import JaxarcError
 from jaxarc.extras import EXTRAS, missing_libraries
 from jaxarc.files import compiled_folder
 from jaxarc.native.library import cache_folder, native_library
 from jaxarc.parallel import host_cores
 from jaxarc.parallel.memory import host_memory
+from jaxarc.primitives import choose_executor
 from jaxarc.traces.cache import default_folder
 
 _LIBRARIES: Final = ("jax", "jaxlib", "equinox", "numpy")

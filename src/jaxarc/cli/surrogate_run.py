@@ -14,7 +14,7 @@ from jaxarc.cli.agent_run import left_out
 from jaxarc.cli.console import escape, number_table, percent, range_share
 from jaxarc.cli.settings import refused
 from jaxarc.config.agent_training import Precision
-from jaxarc.nn.precision import DTYPES, cast_floats, products_in
+from jaxarc.nn.layers import DTYPES, cast_floats, products_in
 from jaxarc.parallel import use_host_cores
 from jaxarc.runs import RunFolder
 from jaxarc.surrogate import (

@@ -25,8 +25,7 @@ from jaxarc.cli.surrogate_run import SurrogateRun, measured_parts, surrogate_ses
 from jaxarc.config import ConfigValidationError
 from jaxarc.parallel import ProcessError, allgather_text, is_distributed, is_primary
 from jaxarc.runs import RunFolder, TrainingDivergedError, create_run_folder, open_run_folder
-from jaxarc.runs.folder import make_new_folder, remove_unused
-from jaxarc.runs.metrics import RunReport
+from jaxarc.runs.folder import RunReport, make_new_folder, remove_unused
 from jaxarc.runs.run_state import require_same_choices
 from jaxarc.runs.writers import LogWriters, check_extras, open_log_writers
 from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment

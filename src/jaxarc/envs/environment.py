@@ -11,14 +11,21 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.batch_rule import update_rows
 from jaxarc.envs.compilation import compiled
 from jaxarc.envs.native_batch import reset_natively, steps_and_resets_natively
 from jaxarc.envs.observations import make_info, make_info_in_branch, observation_space, observe
 from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_in_play
 from jaxarc.envs.params import EnvParams, declared_params, require_params
 from jaxarc.envs.spaces import Discrete, Space, action_space
-from jaxarc.envs.start import RESET_FRACTION, EpisodeKeys, ResetRows, reset_where, split_for_episode, start_episode
+from jaxarc.envs.start import (
+    RESET_FRACTION,
+    EpisodeKeys,
+    ResetRows,
+    reset_where,
+    split_for_episode,
+    start_episode,
+    update_rows,
+)
 from jaxarc.envs.state import ArcEnvState, declared_state
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.envs.transition import StepOutcome, as_single, pairs_of, step_and_reset, take_step

@@ -14,13 +14,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int8, Int32
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.batch_rule import with_batch_rule
-from jaxarc.envs.compilation import call_native, choose_executor
 from jaxarc.envs.observations import shows_only_the_grid
 from jaxarc.envs.pairs import PairSource, PairTable, stack_tables
 from jaxarc.envs.params import EnvParams, declared_params
 from jaxarc.envs.state import ArcEnvState, declared_state
 from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.primitives import choose_executor, native_call, with_batch_rule
 from jaxarc.prng import from_key_data, splits_by_counter
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.tasks.sampling import cumulative_weights
@@ -56,11 +55,6 @@ class SteppedAndReset(NamedTuple):
     similarity_before: Float32[Array, "*B"]
     next_grid: Int8[Array, "*B HW"]  # a copy of that of the state
     grid: Int8[Array, "*B HW"]  # as the step left it
-
-
-def steps_natively(config: JaxArcConfig) -> bool:
-    """Whether the library takes the steps."""
-    return choose_executor(config.environment.executor) == "native"
 
 
 def step_natively(
@@ -146,7 +140,7 @@ def _change(
     count = _after(states)
     num_in_place = count if in_place else 0
     of_leaves = _of_leaves(in_xla, tree)
-    changed = call_native(kernel, numbers, leaves, [*range(count), *like], num_in_place, of_leaves, num_optional)
+    changed = native_call(kernel, numbers, leaves, [*range(count), *like], num_in_place, of_leaves, num_optional)
     return jax.tree.unflatten(jax.tree.structure(states), changed[:count]), changed[count:]
 
 

@@ -10,8 +10,8 @@ from jax import lax
 from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc import constants as c
-from jaxarc.envs.batch_rule import Kernel, fold_rows, unfold_rows
 from jaxarc.envs.structured_actions import TO_FIRST_UNSOLVED_PAIR, TO_NEXT_PAIR, TO_PREVIOUS_PAIR
+from jaxarc.primitives import Kernel, fold_rows, unfold_rows
 from jaxarc.tasks.augmentation import Augmentation, augment_grid, recolor
 from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator, TaskSource, buffer_of_task
 from jaxarc.types import JaxArcTask, PRNGKey
@@ -54,7 +54,7 @@ def stack_tables(
 
     Args:
         with_row: adds an offset, for each batch, to the row of the table that rows of a batch load.
-        kernel: reads one table, as a rule of :func:`~jaxarc.envs.compilation.with_batch_rule`.
+        kernel: reads one table, as a rule of :func:`~jaxarc.primitives.with_batch_rule`.
         has_axis: whether the arrays of the table have an axis of their own for the batches.
         rows: of the batches.
         pairs: their tables.

@@ -11,8 +11,7 @@ from jaxtyping import Array, Float, Int, Int32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import MAX_TRACKED_PAIRS
-from jaxarc.envs.compilation import require_own_jax
-from jaxarc.envs.declared import as_declared
+from jaxarc.envs.compilation import as_declared, require_own_jax
 from jaxarc.envs.observations import observation_space
 from jaxarc.envs.spaces import Box
 from jaxarc.tasks.buffer import TaskSource

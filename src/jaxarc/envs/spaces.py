@@ -12,9 +12,8 @@ import numpy as np
 from jaxtyping import Array, Bool, Int32, Key, UInt32
 
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.batch_rule import no_shared_arrays, with_batch_rule
 from jaxarc.envs.canvas import unpack_columns
-from jaxarc.envs.compilation import call_native, choose_executor, with_axes_of_xla
+from jaxarc.envs.compilation import with_axes_of_xla
 from jaxarc.envs.structured_actions import (
     ACTION_CLASSES,
     BboxAction,
@@ -23,6 +22,7 @@ from jaxarc.envs.structured_actions import (
     StructuredAction,
 )
 from jaxarc.fusion import materialize
+from jaxarc.primitives import choose_executor, native_call, with_batch_rule
 from jaxarc.prng import THREEFRY, as_typed_key, fast_bits, from_key_data, mixed_radix_ints, random_bits
 
 
@@ -188,14 +188,14 @@ def _sampler(space: ActionSpace) -> Callable[[UInt32[Array, " 2"], tuple[()]], S
         if is_mask:
             cells = jnp.zeros((1, 1), jnp.bool_)
             like = (number, (2, (batch, height * width)))
-            operation, cells = call_native("sample_masks", (height, width), (*arguments, cells), like, 0, in_xla)
+            operation, cells = native_call("sample_masks", (height, width), (*arguments, cells), like, 0, in_xla)
             return MaskAction(operation, cells.reshape(batch, height, width))
         is_box = space.selection_format == "bbox"
         like = (number,) * (5 if is_box else 3)
-        drawn = call_native("sample_corners", (height, width, is_box), arguments, like, 0, in_xla)
+        drawn = native_call("sample_corners", (height, width, is_box), arguments, like, 0, in_xla)
         return BboxAction(*drawn) if is_box else PointAction(*drawn)
 
-    return with_batch_rule(draw, no_shared_arrays)
+    return with_batch_rule(draw)
 
 
 def fold_in_each(key: Key[Array, ""], index: Int32[Array, " B"], executor: str) -> Key[Array, " B"]:
@@ -213,7 +213,7 @@ def fold_in_each(key: Key[Array, ""], index: Int32[Array, " B"], executor: str) 
         return jax.vmap(jax.random.fold_in, (None, 0))(key, index)
     words = jax.random.key_data(key).reshape(1, 2)
     like = (0, (index.shape[0], 2))
-    (folded,) = call_native("fold_in", (), (words, index), (like,), 0, _fold_in_xla)
+    (folded,) = native_call("fold_in", (), (words, index), (like,), 0, _fold_in_xla)
     return jax.random.wrap_key_data(folded, impl=THREEFRY)
 
 

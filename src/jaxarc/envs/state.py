@@ -19,7 +19,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.constants import PADDING
 from jaxarc.envs import canvas as layout
 from jaxarc.envs.canvas import Canvas, from_bytes, num_bytes, pack_columns, to_bytes, unpack_columns
-from jaxarc.envs.declared import as_declared
+from jaxarc.envs.compilation import as_declared
 from jaxarc.envs.pairs import PairTable
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.notebooks import notebook_picture
@@ -236,7 +236,8 @@ def empty_history(config: JaxArcConfig) -> UInt8[Array, "capacity bytes"] | None
 
 def record_bytes(selection_format: str, grid_shape: tuple[int, int]) -> int:
     """Return how many bytes the record of an action has."""
-    return {"point": 2, "bbox": 4, "mask": num_bytes(grid_shape)}[selection_format] + STORED_FIELDS
+    selection = num_bytes(grid_shape) if selection_format == "mask" else {"point": 2, "bbox": 4}[selection_format]
+    return selection + STORED_FIELDS
 
 
 def declared_state(state: ArcEnvState, batch: tuple[int, ...] | None = None) -> ArcEnvState:

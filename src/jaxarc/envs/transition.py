@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float32, Int32
 from jaxarc import constants as c
 from jaxarc.config import EnvironmentConfig, JaxArcConfig
 from jaxarc.envs.canvas import CheckedAction, count_union, similarity
-from jaxarc.envs.declared import as_declared
+from jaxarc.envs.compilation import as_declared
 from jaxarc.envs.native_batch import (
     ResetBatch,
     StepAndReset,
@@ -21,7 +21,6 @@ from jaxarc.envs.native_batch import (
     SteppedAndReset,
     step_and_reset_natively,
     step_natively,
-    steps_natively,
 )
 from jaxarc.envs.operations.execute import execute, statics_of
 from jaxarc.envs.pairs import PairSource, all_pairs, choose_pair, pairs_in_play
@@ -29,6 +28,7 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState, append_record, declared_state
 from jaxarc.envs.structured_actions import MaskAction, StructuredAction, check_action, clip_coordinates, refuse_invalid
 from jaxarc.fusion import compute_once
+from jaxarc.primitives import choose_executor
 from jaxarc.utils.error_handling import refuse_unstructured
 
 
@@ -47,7 +47,7 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
         source: the pairs of the state's task.
         config: the one that the state was started with.
     """
-    if steps_natively(config):
+    if choose_executor(config.environment.executor) == "native":
         action = refuse_invalid(action, config)
         after, facts = step_natively(state, action, source, config, in_xla=_step_in_xla)
         return _reward_natively(state.similarity_score, after, facts, source, config)

@@ -13,7 +13,7 @@ from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.fusion import compute_once
-from jaxarc.parallel.shards import UNSHARDED, DataShard
+from jaxarc.parallel.mesh import UNSHARDED, DataShard
 from jaxarc.unroll import BatchPolicy, actor_step
 
 _NUM_SLOTS: Final = 256  # episodes side by side: enough to be fast, few enough to stay in a CPU's cache

@@ -22,9 +22,9 @@ from jaxtyping import Array, Bool, Float32, Int8, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.batch_rule import no_shared_arrays, with_batch_rule
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.fusion import compiles_for_cpu
+from jaxarc.primitives import with_batch_rule
 from jaxarc.types import Observation, PRNGKey
 
 _LANES: Final = 8  # boundaries between rows are padded to a multiple, so that loops over them fill vector registers
@@ -89,7 +89,7 @@ def _choose_rows(grids: tuple[Int8[Array, "B H W"], Int8[Array, "B H W"]], _: tu
     return jax.lax.map(choose, grids, batch_size=min(group, batch))
 
 
-_choose_one = with_batch_rule(_choose_rows, no_shared_arrays)
+_choose_one = with_batch_rule(_choose_rows)
 
 
 def _choose(working: Int8[Array, "H W"], target: Int8[Array, "H W"]) -> BboxAction:

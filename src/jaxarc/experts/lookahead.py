@@ -25,12 +25,12 @@ from jaxtyping import Array, Bool, Float32, Int32, Shaped, UInt32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.batch_rule import Kernel, no_shared_arrays, update_rows, with_batch_rule
 from jaxarc.envs.canvas import BoundingBox, Canvas, CheckedAction, count_matches, count_union, pack_columns, similarity
 from jaxarc.envs.operations.execute import KernelStatics, execute_batch
 from jaxarc.envs.operations.grid_edits import ResolvedSelection, resolve_selection
 from jaxarc.envs.pairs import PairTable
 from jaxarc.envs.params import EnvParams
+from jaxarc.envs.start import update_rows
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import FLOODS, BaseAction, OperationSet, StructuredAction
 from jaxarc.experts.candidates import candidates_of_canvas, require_count
@@ -43,6 +43,7 @@ from jaxarc.experts.canvas_state import (
     edit_statics,
 )
 from jaxarc.fusion import compiles_for_cpu, materialize
+from jaxarc.primitives import Kernel, with_batch_rule
 from jaxarc.prng import as_typed_key
 from jaxarc.types import Observation, PRNGKey
 
@@ -192,7 +193,7 @@ def _count_with_batch_rule(statics: KernelStatics) -> Kernel:
         # On a CPU one canvas after the other, so that its arrays stay in the cache.
         return jax.lax.map(one, rows) if compiles_for_cpu() else jax.vmap(one)(rows)
 
-    return with_batch_rule(kernel, no_shared_arrays)
+    return with_batch_rule(kernel)
 
 
 def _outcomes(canvas_state: CanvasState, edits: CheckedEdits, statics: KernelStatics) -> Outcomes:

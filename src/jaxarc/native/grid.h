@@ -25,6 +25,8 @@ typedef int8_t Row __attribute__((vector_size(kLanes)));  // cells, or a mask of
 struct Shape {
   int height;
   int width;
+
+  int cells() const { return height * width; }
 };
 
 // Inclusive bounds; empty when bottom < top or right < left.

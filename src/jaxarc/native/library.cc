@@ -3,14 +3,12 @@
 // XLA lets a result take the place of an argument where nobody reads the argument afterwards, as in a scan. What an
 // operation leaves alone is then not touched at all. Each handler takes its arrays in the order in which its caller in
 // jaxarc/envs names them.
-#include "step_and_reset.h"
 #include "call.h"
+#include "draw.h"
 #include "edit_batch.h"
 #include "host.h"
 #include "reset.h"
-#include "sample.h"
 #include "step.h"
-#include "threads.h"
 
 namespace jaxarc {
 
@@ -29,12 +27,10 @@ bool is_canvas(Shape shape) {
   return shape.height >= 1 && shape.height <= kMaxSide && shape.width >= 1 && shape.width <= kMaxSide;
 }
 
-int64_t cells_of(Shape shape) { return shape.height * shape.width; }
-
 // The arrays of canvases, in place.
 void change_canvases(Call& call, Shape shape, bool has_masks, Batch& batch) {
   const int64_t size = call.length(0);
-  const int64_t cells = size * cells_of(shape);
+  const int64_t cells = size * shape.cells();
   batch.size = size;
   batch.shape = shape;
   batch.canvas.grid = call.change<Cell>(cells);
@@ -46,7 +42,7 @@ void change_canvases(Call& call, Shape shape, bool has_masks, Batch& batch) {
 }
 
 void take_pairs(Call& call, Batch& batch) {
-  const int64_t cells = cells_of(batch.shape);
+  const int64_t cells = batch.shape.cells();
   batch.num_pairs = call.length(0);
   batch.inputs = call.take<Cell>(batch.num_pairs * cells);
   batch.outputs = call.take<Cell>(batch.num_pairs * cells);
@@ -61,7 +57,7 @@ Fault edit(Call& call) {
   const int64_t size = batch.size;
   batch.operations = call.take<int32_t>(size);
   if (has_masks) {
-    batch.masks = call.take_bools(size * cells_of(shape));
+    batch.masks = call.take_bools(size * shape.cells());
   } else {
     batch.boxes = call.take<int32_t>(size * 4);
   }
@@ -122,7 +118,7 @@ void take_actions(Call& call, const Form& form, Steps& steps) {
   const int64_t size = steps.edit.size;
   steps.operations = call.take<int32_t>(size);
   if (form.format == kMask) {
-    steps.edit.masks = call.take_bools(size * cells_of(form.shape));
+    steps.edit.masks = call.take_bools(size * form.shape.cells());
     return;
   }
   for (int corner = 0; corner < 4; corner++) {
@@ -163,8 +159,8 @@ Tasks take_tasks(Call& call, Shape shape) {
   tasks.is_random_pair = call.flag();
   const bool has_pair = call.flag();
   tasks.num_pairs = call.length(0);
-  tasks.inputs = call.take<Cell>(tasks.num_pairs * cells_of(shape));
-  tasks.outputs = call.take<Cell>(tasks.num_pairs * cells_of(shape));
+  tasks.inputs = call.take<Cell>(tasks.num_pairs * shape.cells());
+  tasks.outputs = call.take<Cell>(tasks.num_pairs * shape.cells());
   tasks.count = call.length(0);
   tasks.first_pair = call.take<int32_t>(tasks.count);
   tasks.num_train = call.take<int32_t>(tasks.count);
@@ -206,7 +202,7 @@ Fault step_and_reset(Call& call) {
   steps.edit.outputs = tasks.outputs;
   steps.edit.num_pairs = tasks.num_pairs;
   const int64_t size = steps.edit.size;
-  const int64_t cells = size * cells_of(form.shape);
+  const int64_t cells = size * form.shape.cells();
   steps.facts = call.give<int32_t>(size);
   steps.similarities_before = call.give<float>(size);
   Ended ended = {};
@@ -265,7 +261,7 @@ Fault sample_masks(Call& call) {
   const Ids ids = take_ids(call);
   call.take<bool>(1);  // of the type of the cells
   auto* const operations = call.give<int32_t>(size);
-  auto* const cells = reinterpret_cast<uint8_t*>(call.give<bool>(size * cells_of(shape)));
+  auto* const cells = reinterpret_cast<uint8_t*>(call.give<bool>(size * shape.cells()));
   if (const Fault fault = call.fault()) return fault;
   if (!can_choose(ids, shape)) return kWrongShape;
   draw_masks(keys, size, choices_of(ids, shape), operations, cells);

@@ -198,7 +198,7 @@ inline void record(const Steps& steps, const Rules& rules, int64_t index, int32_
       *at++ = static_cast<uint8_t>(clip_to(steps.corners[i][index], last));
     }
   } else {
-    const uint8_t* const mask = steps.edit.masks + index * shape.height * shape.width;
+    const uint8_t* const mask = steps.edit.masks + index * shape.cells();
     for (int first = 0; first < shape.height; first += 8) {
       for (int column = 0; column < shape.width; column++) {
         uint8_t byte = 0;

@@ -1,17 +1,30 @@
 """Layers, optimizers and precision that the agents and the surrogate share."""
 
-from jaxarc.nn.layers import MLP, Dense, attention, gelu_mlp, lecun_scale, rms_norm
-from jaxarc.nn.optimizers import (
+from jaxarc.nn.layers import (
+    MLP,
+    Dense,
+    attention,
+    cast_floats,
+    gelu_mlp,
+    lecun_scale,
+    make_tpu_friendly_shape,
+    mixed_precision_matmul,
+    padded_fn,
+    products_in,
+    rms_norm,
+)
+from jaxarc.nn.update import (
     entropy_weight_schedule,
     init_optimizer,
     learning_rate_schedule,
     make_surrogate_optimizer,
+    optimized_inference,
+    optimized_train_step,
+    predict,
     surrogate_learning_rate,
+    update,
     warmup_then_decay,
 )
-from jaxarc.nn.padding import make_tpu_friendly_shape, padded_fn
-from jaxarc.nn.precision import cast_floats, mixed_precision_matmul, products_in
-from jaxarc.nn.update import optimized_inference, optimized_train_step, predict, update
 
 __all__ = [
     "MLP",

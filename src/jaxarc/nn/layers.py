@@ -2,16 +2,23 @@
 
 A layer computes in bfloat16 where its weights were cast to bfloat16. Sums of squares and the softmax of the attention
 are float32 all the same: a sum of 64 squares in bfloat16 has only about two correct digits.
+
+A float32 has 8 bits of exponent and 23 of fraction. bfloat16 keeps the exponent and 7 bits of fraction, so it has the
+same range and two correct digits. float16 keeps 10 bits of fraction and 5 of exponent: above 65,504 it is infinite, and
+gradients below 6e-8 are 0, which is why a loss is multiplied by :data:`LOSS_SCALES` before they are taken.
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final, TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jax.typing import DTypeLike
+from jaxtyping import Array, Bool, Float, Float32, Int, Shaped
 
+from jaxarc.fusion import compiles_for_cpu
 from jaxarc.types import PRNGKey
 
 Activation: TypeAlias = Callable[[Float[Array, "*B"]], Float[Array, "*B"]]
@@ -111,3 +118,102 @@ def attention(
     scores = jnp.einsum("...nhc,...mhc->...hnm", queries, keys, preferred_element_type=jnp.float32)
     shares = jax.nn.softmax(scores * queries.shape[-1] ** -0.5, axis=-1).astype(values.dtype)
     return jnp.einsum("...hnm,...mhc->...nhc", shares, values)
+
+
+DTYPES: Final = {  # of what is cast, by the name in a config
+    "float32": jnp.float32,
+    "tensorfloat32": jnp.float32,  # the products round, nothing is cast
+    "bfloat16": jnp.bfloat16,
+    "float16": jnp.float16,
+}
+LOSS_SCALES: Final = {"float32": 1.0, "tensorfloat32": 1.0, "bfloat16": 1.0, "float16": 1024.0}
+_PRODUCTS: Final = {"tensorfloat32": "tensorfloat32", "bfloat16": "BF16_BF16_F32"}
+
+
+def products_in(precision: str) -> AbstractContextManager[None]:
+    """Trace matrix products of float32 with factors rounded to ``precision``; sums are float32 either way.
+
+    ``"tensorfloat32"`` and ``"bfloat16"`` round the factors as the units for products of GPUs and TPUs read them;
+    any other name changes nothing. On a CPU factors stay as they are: it has no such products.
+    """
+    if precision not in _PRODUCTS or compiles_for_cpu():
+        return nullcontext()
+    return jax.default_matmul_precision(_PRODUCTS[precision])
+
+
+def cast_floats(tree: Any, dtype: DTypeLike) -> Any:
+    """Cast every array of floating-point numbers in a pytree; other leaves stay.
+
+    Cast both the parameters and the inputs: bfloat16 times float32 is computed in float32. The gradient flows back
+    through the cast, so that of float32 parameters is float32, rounded to bfloat16 once for each part of a batch.
+    """
+    return jax.tree.map(lambda x: x.astype(dtype) if eqx.is_inexact_array(x) else x, tree)
+
+
+def mixed_precision_matmul(
+    x: Float[Array, "*B n"], w: Float[Array, "n m"], precision: str = "bfloat16"
+) -> Float32[Array, "*B m"]:
+    """Multiply matrices whose entries are rounded to ``precision``; sums and result are float32.
+
+    Rounding the sums too, as ``x @ w`` of two bfloat16 matrices does, would leave two correct digits of a sum however
+    many numbers it adds: bfloat16 has 8 significant bits, and 257 needs nine, so a sum of ones would stop at 256.
+
+    Raises:
+        ValueError: the precision is not one of :data:`DTYPES`, or the shapes do not fit.
+    """
+    dtype = require_precision(precision, "mixed_precision_matmul")
+    if not x.ndim or w.ndim != 2 or x.shape[-1] != w.shape[0]:
+        raise ValueError(
+            f"mixed_precision_matmul: x of shape {x.shape} and w of shape {w.shape} cannot be multiplied; the last "
+            "axis of x has to be as long as the first of the matrix w"
+        )
+    with products_in(precision):
+        return jnp.matmul(x.astype(dtype), w.astype(dtype), preferred_element_type=jnp.float32)
+
+
+def require_precision(precision: str, function: str) -> DTypeLike:
+    """Return the dtype of a precision; ``function`` is named where there is no such precision.
+
+    Raises:
+        ValueError: the precision is not one of :data:`DTYPES`.
+    """
+    if precision not in DTYPES:
+        raise ValueError(f"{function}: unknown precision {precision!r}; choose one of {', '.join(DTYPES)}")
+    return DTYPES[precision]
+
+
+TPU_LANES: Final = 128  # elements, not bytes, that a vector unit of a TPU handles at once
+
+
+def padded_fn(
+    x: Shaped[Array, "m *rest"], n: int | Int[Array, ""], max_n: int = 10
+) -> tuple[Shaped[Array, "max_n*m *rest"], Bool[Array, " max_n*m"]]:
+    """Repeat an array ``n`` times along its first axis, with zeros up to ``max_n`` times.
+
+    The shape depends on ``max_n`` alone, so compiled code takes any ``n``, a traced one too::
+
+        padded_fn([1, 2], n=2, max_n=3)  ->  [1, 2, 1, 2, 0, 0], [True, True, True, True, False, False]
+
+    Returns:
+        The padded array, and true where it is no padding.
+
+    Raises:
+        ValueError: ``x`` is a scalar, or ``max_n`` is below 1.
+        EquinoxRuntimeError: ``n`` is not within 0 .. ``max_n``.
+    """
+    if not x.ndim or max_n < 1:
+        raise ValueError(
+            f"padded_fn: x needs an axis to repeat and max_n must be at least 1, got the shape {x.shape} and {max_n}"
+        )
+    n = jnp.asarray(n)
+    n = eqx.error_if(n, (n < 0) | (n > max_n), f"padded_fn: n must be within 0 .. max_n={max_n}; pass a larger max_n")
+    is_real = jnp.arange(max_n * x.shape[0]) < n * x.shape[0]
+    repeated = jnp.tile(x, (max_n, *[1] * (x.ndim - 1)))
+    return jnp.where(is_real.reshape(-1, *[1] * (x.ndim - 1)), repeated, jnp.zeros((), x.dtype)), is_real
+
+
+def make_tpu_friendly_shape(size: int) -> int:
+    """Round a size of an axis up to a multiple of 128, the lanes of a TPU: 1 -> 128, 128 -> 128, 129 -> 256."""
+    if size < 1:
+        raise ValueError(f"make_tpu_friendly_shape: a size is at least 1, got {size}; leave an empty axis out")
+    return -(-size // TPU_LANES) * TPU_LANES

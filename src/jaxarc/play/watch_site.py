@@ -16,8 +16,7 @@ from starlette.routing import Route
 from jaxarc.play.episode_viewer import EpisodeViewer
 from jaxarc.play.local_site import page_file, palette_sheet
 from jaxarc.runs import RunFolder
-from jaxarc.runs.folder import RunFolderError
-from jaxarc.runs.metrics import read_row, read_table
+from jaxarc.runs.folder import RunFolderError, read_row, read_table
 
 MOST_ROWS: Final = 6000  # that a page gets at once; of longer files it gets every second, third, ... update
 

@@ -24,8 +24,7 @@ import jax
 
 from jaxarc.errors import JaxarcError
 from jaxarc.parallel import any_process, broadcast_flag, is_primary
-from jaxarc.runs.folder import RunConfig, RunFolder
-from jaxarc.runs.metrics import MetricsFile, RunReport
+from jaxarc.runs.folder import MetricsFile, RunConfig, RunFolder, RunReport
 from jaxarc.runs.run_state import RunState, load_run_state, require_same_run, require_unused, save_run_state
 
 State: TypeAlias = Any

@@ -13,8 +13,7 @@ from jaxarc.config.build import spell
 from jaxarc.files import code_digest
 from jaxarc.parallel import allgather_text, digest, is_primary, require_same
 from jaxarc.runs.checkpoint import CheckpointError, CheckpointRecord, check_checkpoint, load_checkpoint
-from jaxarc.runs.folder import RunConfig, RunFolder, RunFolderError, library_versions
-from jaxarc.runs.metrics import MetricsFile, RunReport
+from jaxarc.runs.folder import MetricsFile, RunConfig, RunFolder, RunFolderError, RunReport, library_versions
 
 WhichCheckpoint = Literal["best", "last"]
 

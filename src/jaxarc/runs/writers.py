@@ -10,8 +10,7 @@ from typing import Any, Final, Protocol, Self
 
 from jaxarc.config import ConfigValidationError, LoggingConfig
 from jaxarc.errors import JaxarcError
-from jaxarc.runs.folder import RunConfig, RunFolder
-from jaxarc.runs.metrics import RunReport
+from jaxarc.runs.folder import RunConfig, RunFolder, RunReport
 
 _EXTRAS: Final = {"tensorboard": "tensorboardX", "wandb": "wandb"}  # field of LoggingConfig and extra -> its library
 _AXES: Final = ("update", "environment_steps", "examples", "seed")  # of a report: positions on an axis, no measurements

@@ -1,7 +1,7 @@
 """Models that learn an expert's distribution over candidates, or the edges of causal graphs: data, steps and runs."""
 
 from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
-from jaxarc.nn.optimizers import init_optimizer, make_surrogate_optimizer, surrogate_learning_rate
+from jaxarc.nn.update import init_optimizer, make_surrogate_optimizer, surrogate_learning_rate
 from jaxarc.surrogate.batch import GraphBatch, TrainingBatchJAX, from_static, to_arrays, to_static
 from jaxarc.surrogate.candidate_features import CandidateSet, candidates_of
 from jaxarc.surrogate.edge_scorer import EdgeScorer, edge_probabilities

@@ -15,8 +15,7 @@ from jaxtyping import Array, Bool, Float, Float32, Int, Int32, UInt32
 from jaxarc import constants as c
 from jaxarc.config import SurrogateNetworkConfig
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.nn.layers import MLP, Dense, gelu_mlp, lecun_scale
-from jaxarc.nn.precision import cast_floats
+from jaxarc.nn.layers import MLP, Dense, cast_floats, gelu_mlp, lecun_scale
 from jaxarc.surrogate import bit_counts as bits
 from jaxarc.surrogate.bit_counts import Boxes
 from jaxarc.surrogate.candidate_features import CandidateSet, ends

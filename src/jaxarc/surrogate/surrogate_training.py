@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float32
 
-from jaxarc.nn.optimizers import init_optimizer, make_surrogate_optimizer
+from jaxarc.nn.update import init_optimizer, make_surrogate_optimizer
 from jaxarc.runs.folder import RunFolder
 from jaxarc.runs.loop import Intervals, Numbers, Trainable, TrainResult, run
 from jaxarc.surrogate.mesh_placement import MeshPlacement

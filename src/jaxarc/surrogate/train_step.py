@@ -18,7 +18,7 @@ from jax.stages import Compiled
 from jaxtyping import Array, Bool, Float32
 
 from jaxarc.config import SurrogateTrainingConfig
-from jaxarc.nn.precision import DTYPES, cast_floats
+from jaxarc.nn.layers import DTYPES, cast_floats
 from jaxarc.nn.update import COMPILED, PYTHON, Loops, Metrics, update
 from jaxarc.surrogate.batch import GraphBatch, TrainingBatchJAX, require_batch
 from jaxarc.surrogate.candidate_features import CandidateSet, candidates_of, check_padding, check_shapes

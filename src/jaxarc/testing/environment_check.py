@@ -27,7 +27,7 @@ from jaxarc.testing.random_rollout import (
     type_of,
 )
 from jaxarc.types import PRNGKey
-from jaxarc.wrappers.auto_reset import AutoReset
+from jaxarc.wrappers.wrapper import AutoReset
 
 _LONGEST = 1000  # steps, when the number is left open
 _STEPS_BY_HAND = 10  # more show nothing new

@@ -1,11 +1,10 @@
 """Environments around environments: our types in, our types out."""
 
 from jaxarc.lazy import lazy
-from jaxarc.wrappers.auto_reset import AutoReset
 from jaxarc.wrappers.episode_statistics import EpisodeStatistics
 from jaxarc.wrappers.flat_actions import FlatActions
 from jaxarc.wrappers.trials import Trials
-from jaxarc.wrappers.wrapper import Wrapper
+from jaxarc.wrappers.wrapper import AutoReset, Wrapper
 
 __all__ = ["AutoReset", "EpisodeStatistics", "FlatActions", "Trials", "Wrapper"]
 

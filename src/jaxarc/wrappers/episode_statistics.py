@@ -8,9 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32, PyTree
 
-from jaxarc.envs.compilation import compiled, vary_like
+from jaxarc.envs.compilation import compiled
 from jaxarc.envs.environment import Action, Environment, Step, checks_actions
 from jaxarc.envs.params import EnvParams
+from jaxarc.primitives import vary_like
 from jaxarc.prng import as_typed_key
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.wrappers.wrapper import Wrapper

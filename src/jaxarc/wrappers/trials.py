@@ -8,13 +8,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Int32, UInt32
 
-from jaxarc.envs.compilation import compiled, vary_like
+from jaxarc.envs.compilation import compiled
 from jaxarc.envs.environment import Action, Environment, Step, checks_actions, with_next_mask
 from jaxarc.envs.observations import add_number, add_number_space
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Space
 from jaxarc.envs.start import reset_where
 from jaxarc.envs.state import ArcEnvState
+from jaxarc.primitives import vary_like
 from jaxarc.prng import as_typed_key, from_key_data, random_bits, to_randint
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.wrappers.wrapper import Wrapper

@@ -18,8 +18,7 @@ from jaxarc.envs import arc_reset
 from jaxarc.io.serialization import MAGIC, StateFileError, load_state_efficiently, save_state_efficiently
 from jaxarc.runs import CheckpointError, RunFolder
 from jaxarc.runs.checkpoint import CheckpointRecord, check_checkpoint, save_checkpoint
-from jaxarc.runs.folder import RunFolderError
-from jaxarc.runs.metrics import MetricsFile
+from jaxarc.runs.folder import MetricsFile, RunFolderError
 from jaxarc.tasks import UnknownTaskError
 from jaxarc.testing import create_test_config
 

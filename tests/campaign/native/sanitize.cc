@@ -8,11 +8,10 @@
 #include <memory>
 #include <random>
 
-#include "step_and_reset.h"
+#include "draw.h"
 #include "edit_batch.h"
 #include "host.h"
 #include "reset.h"
-#include "sample.h"
 #include "step.h"
 
 using namespace jaxarc;
@@ -37,7 +36,7 @@ std::unique_ptr<T[]> room(int64_t count) {
 Shape draw_grid(Cell* grid, Shape shape) {
   const Shape size = {draw(1, shape.height), draw(1, shape.width)};
   const int last_color = draw(0, 1) ? 9 : 1;  // with two colors, floods reach far
-  for (int cell = 0; cell < shape.height * shape.width; cell++) {
+  for (int cell = 0; cell < shape.cells(); cell++) {
     const bool is_active = cell / shape.width < size.height && cell % shape.width < size.width;
     grid[cell] = static_cast<Cell>(is_active ? draw(0, last_color) : kPadding);
   }
@@ -52,10 +51,10 @@ void require(bool holds, const char* rule, int operation, Shape shape) {
 
 void require_area(const Cell* grid, int height, int width, int operation, Shape shape) {
   hash = (hash ^ (height << 16 | width << 8 | (operation & 255))) * kPrime;
-  for (int cell = 0; cell < shape.height * shape.width; cell++) hash = (hash ^ (grid[cell] & 255)) * kPrime;
+  for (int cell = 0; cell < shape.cells(); cell++) hash = (hash ^ (grid[cell] & 255)) * kPrime;
   require(height >= 0 && height <= shape.height && width >= 0 && width <= shape.width, "the size is that of no canvas",
           operation, shape);
-  for (int cell = 0; cell < shape.height * shape.width; cell++) {
+  for (int cell = 0; cell < shape.cells(); cell++) {
     const bool is_active = cell / shape.width < height && cell % shape.width < width;
     require(grid[cell] <= 9 && (is_active ? grid[cell] >= 0 : grid[cell] == kPadding),
             "a cell is not padding outside the active area, or no color inside", operation, shape);
@@ -63,7 +62,7 @@ void require_area(const Cell* grid, int height, int width, int operation, Shape 
 }
 
 void play(int64_t size, Shape shape, bool has_masks, bool has_colors) {
-  const int64_t cells = shape.height * shape.width;
+  const int64_t cells = shape.cells();
   const auto grids = room<Cell>(size * cells);
   const auto clipboards = room<Cell>(size * cells);
   const auto targets = room<Cell>(size * cells);
@@ -135,7 +134,7 @@ void play(int64_t size, Shape shape, bool has_masks, bool has_colors) {
 // Whole episodes: actions of which some are invalid, steps, and a reset of what has ended.
 void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   constexpr int kStored = 5;  // a task of 1 + 1 pairs, and one of 2 + 1
-  const int64_t cells = shape.height * shape.width;
+  const int64_t cells = shape.cells();
   const int64_t capacity = draw(0, 3);
   const int64_t record_bytes = 3 + (has_masks ? (shape.height + 7) / 8 * shape.width : is_box ? 4 : 2);
   const auto inputs = room<Cell>(kStored * cells);

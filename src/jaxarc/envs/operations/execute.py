@@ -6,7 +6,7 @@ One step, from the environment's method to the new state::
       transition.take_step        one environment; everything below it works under vmap
         check_action              values in range, legal or not         structured_actions.py
         choose_pair               the pair that operations 35..41 load  pairs.py
-        execute                   one environment of a batch kernel     this file, batch_rule.py
+        execute                   one environment of a batch kernel     this file, primitives.py
           resolve_selection       chosen cells within the active area   grid_edits.py
           flood_fill              10..19                                flood.py
           rearrange_cells         20..30: moves, turns, copy and paste  grid_edits.py
@@ -35,7 +35,6 @@ from jaxtyping import Array, Bool, Int8, Int32
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import PADDING
-from jaxarc.envs.batch_rule import with_batch_rule
 from jaxarc.envs.canvas import (
     CLIPBOARD_HEIGHT,
     HEIGHT,
@@ -49,7 +48,6 @@ from jaxarc.envs.canvas import (
     count_matches,
     grid_size,
 )
-from jaxarc.envs.compilation import call_native, choose_executor
 from jaxarc.envs.operations.flood import flood_fill
 from jaxarc.envs.operations.grid_edits import (
     ResolvedSelection,
@@ -74,6 +72,7 @@ from jaxarc.envs.structured_actions import (
     OperationSet,
 )
 from jaxarc.fusion import compute_once, materialize_call
+from jaxarc.primitives import choose_executor, native_call, with_batch_rule
 
 Grids = Int8[Array, "B HW"]
 Sizes = Int8[Array, "B 6"]
@@ -183,7 +182,7 @@ def _edit_natively(canvas: Canvas, action: CheckedAction, pairs: PairTable, stat
     arguments = (*rows, action.operation, action.selection, action.row, *colors, pairs.inputs, pairs.outputs)
     numbers = (*statics.shape, action.selection.dtype == jnp.bool_, len(colors))
     # The matches are a number for each row, as the operations are.
-    *edited, matches = call_native("edit", numbers, arguments, range(6), 5, _edit_in_xla(statics))
+    *edited, matches = native_call("edit", numbers, arguments, range(6), 5, _edit_in_xla(statics))
     return Canvas(*edited), matches
 
 

@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Float32, Int8, Int32, Key
 
 from jaxarc import constants as c
-from jaxarc.agents.edits import Kind
-from jaxarc.agents.networks.network import Network, PolicyInput, first_kind_logits
+from jaxarc.agents.edits import Kind, Network, PolicyInput, first_kind_logits
 from jaxarc.config import NetworkConfig
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.nn.layers import MLP, Dense

@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Int8, Int16, Int32, Key
 
 from jaxarc import constants as c
-from jaxarc.agents.edits import Kind
-from jaxarc.agents.networks.network import Network, PolicyInput, first_kind_logits, neighbors, one_hot, pick
+from jaxarc.agents.edits import Kind, Network, PolicyInput, first_kind_logits, neighbors, one_hot, pick
 from jaxarc.config import NetworkConfig
 from jaxarc.nn.layers import MLP
 
