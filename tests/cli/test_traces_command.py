@@ -88,23 +88,6 @@ def test_what_was_not_recorded_does_not_verify(data, cache):
     assert "no trace of: one/train/0, two/train/0" in result.output
 
 
-def test_replay_draws_every_step(data, cache):
-    run("record", data, *CELLS, "--processes", 0, cache=cache)
-    result = run("replay", data, "one", "test/0", *CELLS, cache=cache)
-    assert result.exit_code == 0
-    for line in (
-        "one/test/0 by cells 1, bbox, 30x30: 4 actions",
-        "1. resize to 1 × 2",
-        "3 3",
-        "4. submit",
-    ):
-        assert line in result.output
-    missing = run("replay", data, "one", cache=cache)
-    assert missing.exit_code == 1
-    assert "jaxarc traces record" in missing.output
-    assert run("replay", data, "one", "train/7", *CELLS, cache=cache).exit_code == 2
-
-
 def test_an_exported_file_is_read_by_evaluation_and_imported_again(data, cache, tmp_path):
     run("record", data, *CELLS, "--processes", 0, cache=cache)
     file = tmp_path / "traces.jsonl"

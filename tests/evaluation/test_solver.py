@@ -21,7 +21,7 @@ def test_the_identity_solves_what_is_its_own_answer():
     assert result.score.solved == {"three": (True, False, True), "right": (True,), "wrong": (False,)}
     three = rows(result)["three"]
     assert (three.solved_outputs, three.num_outputs, three.attempts, three.solves) == (2, 3, 6, 4)
-    assert (three.submitted, three.mean_steps, three.efficiency) == (None, None, None)
+    assert (three.submitted, three.mean_steps) == (None, None)
     assert rows(result)["wrong"].best_similarity == 0.5  # [[5]] of [[5, 5]]
     assert seen == [(1, 3), (2, 3), (3, 3)]
 

@@ -229,7 +229,7 @@ def test_a_folder_that_cannot_be_made_is_named(tiny, tmp_path):
     ("name", "hint"), [("concept-arcs", "did you mean 'concept-arc'"), ("mini-arc/x", "'mini-arc'")]
 )
 def test_an_unknown_name_names_the_known_ones(tmp_path, name, hint):
-    with pytest.raises(DownloadError, match=f"{hint}.*arc-agi-1, arc-agi-2, concept-arc, mini-arc"):
+    with pytest.raises(DownloadError, match=f"{hint}.*concept-arc, mini-arc, re-arc"):
         download(name, folder=tmp_path)
 
 

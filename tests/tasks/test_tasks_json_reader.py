@@ -145,16 +145,6 @@ def test_concept_is_the_subfolder(tmp_path):
     assert read_json(tmp_path / "Copy" / "a.json").tasks[0].concept == ""
 
 
-def test_null_cells_take_the_color_asked_for(tmp_path):
-    null = {**TASK, "test": [{"input": [[None, 1]], "output": [[2]]}]}
-    file = write(tmp_path / "null.json", null)
-    with pytest.raises(TaskFormatError, match=r"Mini-ARC.*0.*read_json\(path, null_color=0\)"):
-        read_json(file)
-    assert read_json(file, null_color=0).tasks[0].test[0][0].tolist() == [[0, 1]]
-    with pytest.raises(ValueError, match="null_color is a color"):
-        read_json(file, null_color=10)
-
-
 def test_large_file_is_refused_before_it_is_read(tmp_path):
     file = tmp_path / "huge.json"
     with file.open("wb") as stream:

@@ -85,8 +85,6 @@ def test_the_case_of_an_ending_does_not_matter(tmp_path, ending):
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr(f"T3{ending}", json.dumps(TASK))
     assert read_zip(tmp_path / "x.zip").task_ids == ("T3",)
-    write(tmp_path / "lines.JSONL", json.dumps(TASK))
-    assert load_tasks(tmp_path / "lines.JSONL").task_ids == ("lines-0",)
 
 
 SKIPPED = ("more.jsonl", "more.JSONL", "deep/more.csv", "more.json.gz", "more.zip", ".hidden.json")
@@ -130,9 +128,8 @@ def test_of_equal_keys_none_is_lost(tmp_path, content):
 def test_ids_that_a_terminal_cannot_show_are_refused_everywhere(tmp_path, task_id):
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr("mapping.json", json.dumps({task_id: TASK}))
-    lines = write(tmp_path / "t.jsonl", json.dumps({**TASK, "id": task_id}))
     ours = RawTask("own", (([[1]], [[2]]),), (([[1]], [[2]]),))
-    for given in ({task_id: TASK}, {task_id: ours}, [{**TASK, "id": task_id}], lines, tmp_path / "x.zip"):
+    for given in ({task_id: TASK}, {task_id: ours}, [{**TASK, "id": task_id}], tmp_path / "x.zip"):
         with pytest.raises(TaskFormatError) as caught:
             load_tasks(given)
         assert str(caught.value).isprintable()
