@@ -115,12 +115,12 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # Folder -> the most lines that it may have, Python and C++; "" is for the files beside the folders. Raising a number
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
-    "": 2050,
+    "": 2040,
     "adapters": 2040,
     "agents": 3290,
     "benchmarks": 1110,
-    "cli": 5210,
-    "config": 1120,
+    "cli": 5180,
+    "config": 1110,
     "datasets": 2650,
     "envs": 4870,
     "evaluation": 1480,
@@ -130,9 +130,9 @@ MAX_LINES = {
     "native": 5330,
     "nn": 570,
     "parallel": 1750,
-    "play": 1270,
+    "play": 1230,
     "profiling": 650,
-    "render": 1840,
+    "render": 1780,
     "runs": 1450,
     "search": 4150,
     "surrogate": 3640,

@@ -323,8 +323,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
         ),
         _OURS: (
             "CandidateScorer CountingScorer EdgeScorer EditAgent RandomPolicy SubmitPolicy action_numbers "
-            "locate_run "
-            "apply_counts best_first candidates_of choose_box count_episodes count_played_tasks "
+            "locate_run apply_counts best_first candidates_of choose_box count_episodes count_played_tasks "
             "create_adaptive_train_step create_jax_surrogate_train_step create_run_folder create_surrogate_train_step "
             "curriculum_weights effective_task_count majority_vote from_static in_one_piece init_optimizer "
             "surrogate_learning_rate make_optimizer make_surrogate_optimizer missing_for_lookahead "
@@ -337,7 +336,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
             "check_action RuleMessages"
         ),
         _ANYTHING: (
-            "move_offset CompileCounter DatasetVersion Erratum GreedyPainter SearchPainter TraceCache any_process "
+            "move_offset CompileCounter DatasetVersion GreedyPainter SearchPainter TraceCache any_process "
             "available_memory digest enable_compilation_cache allgather_text distributed_session barrier "
             "broadcast_flag profile_server replicate require_same save_memory_profile to_host trace"
         ),

@@ -1,7 +1,6 @@
 """What the files of an archive mean, and that a damaged archive is named and never half read."""
 
 import json
-import random
 import zipfile
 from pathlib import Path
 
@@ -197,27 +196,6 @@ def test_a_file_that_is_no_json_is_named(tmp_path, text):
     path = write_zip(tmp_path / "a.zip", {"easy.json": text})
     with pytest.raises(TaskFormatError, match=r"easy\.json"):
         read_zip(path)
-
-
-def test_a_damaged_zip_reads_right_or_is_an_error(tmp_path):
-    files = {f"Copy/Copy{i}.json": task_json(i) for i in range(4)}
-    files["Copy/notes.txt"] = "a" * 50
-    archive = pinned("concept-arc", {name: data for name, data in files.items() if name.endswith(".json")})
-    whole = write_zip(tmp_path / "whole.zip", files).read_bytes()
-    path = tmp_path / "damaged.zip"
-    draw = random.Random(0)
-    for trial in range(400):
-        content = bytearray(whole)
-        if trial % 2:
-            del content[draw.randrange(len(content)) :]
-        else:
-            for _ in range(draw.randint(1, 4)):
-                content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
-        path.write_bytes(content)
-        try:
-            assert digest_of(read_archive(path, archive, "concept-arc")) == archive.digest
-        except TaskFormatError as error:
-            assert "damaged.zip" in str(error)  # noqa: PT017 - both ways are right, one of them must be
 
 
 def test_pins_are_whole(tmp_path):

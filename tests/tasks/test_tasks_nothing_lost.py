@@ -117,13 +117,6 @@ def test_tasks_named_as_the_files_of_kaggle_are_read(tmp_path):
     assert sorted(read_json(tmp_path).task_ids) == ["metadata", "solutions", "x_challenges", "x_solutions"]
 
 
-@pytest.mark.parametrize("content", ['{"a": TASK, "a": TASK}', '{"train": [], "train": [PAIR], "test": [PAIR]}'])
-def test_of_equal_keys_none_is_lost(tmp_path, content):
-    text = content.replace("TASK", json.dumps(TASK)).replace("PAIR", json.dumps(PAIR))
-    with pytest.raises(TaskFormatError, match="twice"):
-        load_tasks(write(tmp_path / "t.json", text))
-
-
 @pytest.mark.parametrize("task_id", ["a\nb", "\x1b[2Jx", "x" * 201, "\ud800"])
 def test_ids_that_a_terminal_cannot_show_are_refused_everywhere(tmp_path, task_id):
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:

@@ -22,13 +22,6 @@ def refused(data):
     return message
 
 
-def test_good_task_gives_its_pairs_as_int8():
-    found = read_task("a", task(), "a.json")
-    assert (len(found.train), len(found.test)) == (2, 1)
-    assert found.train[1][0].dtype == "int8"
-    assert found.train[1][0].tolist() == [[1, 2], [3, 4]]
-
-
 TASK = task()
 WRONG = {  # what is no task, and the place and the value in the message
     "list": ([], "a list of 0"),

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -143,31 +143,8 @@ def search_tasks(
         "seconds_of_search": round(sum(result.seconds for result in finished), 1),
         "processes": workers,
         "minutes": minutes,
-        "ledger": _ledger(tasks, found),
     }
     return solved, about, programs
-
-
-def _ledger(tasks: TaskSet, found: dict[str, dict[int, SearchResult]]) -> dict[str, Any]:
-    """Count the solved outputs by how many demonstrations the right program explains, and by its functions."""
-    explained = partly = 0
-    functions: Counter[str] = Counter()
-    layers: Counter[int] = Counter()
-    for task in tasks:
-        for index, result in found[task.task_id].items():
-            answer = task.test[index][1]
-            right = [one for one in result.answers if answer.size and np.array_equal(one.answer, answer)]
-            if right and (program := right[0].program) is not None:
-                explained += right[0].fits_all
-                partly += not right[0].fits_all
-                functions.update(program.functions)
-                layers[len(program.layers)] += 1
-    return {
-        "solved_explained": explained,
-        "solved_partly_explained": partly,
-        "solved_by_layers": dict(sorted(layers.items())),
-        "solved_by_function": dict(sorted(functions.items(), key=lambda one: (-one[1], one[0]))),
-    }
 
 
 def _facts(result: SearchResult, answer: np.ndarray) -> dict[str, Any]:

@@ -147,7 +147,7 @@ def export(
     pairs: PairsOption = "test",
     cache: CacheOption = None,
 ) -> None:
-    """Write recorded traces into a file. jaxarc evaluate reads traces of test pairs as --agent or --expert.
+    """Write recorded traces into a file. jaxarc evaluate reads traces of test pairs as --agent.
 
     Examples:
         jaxarc traces export arc-agi-1/training traces.jsonl --pairs all
