@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from turns import Contest, Worker, WorkerError, alternate, report
 
-from jaxarc.benchmarks import describe_machine, pinned_to_cores
+from jaxarc.benchmarks.measure import describe_machine, pinned_to_cores
 from jaxarc.files import write_whole
 
 HERE = Path(__file__).resolve().parent

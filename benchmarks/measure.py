@@ -13,7 +13,7 @@ from adapter_rows import adapter_rows
 from scaling_rows import NUM_CORES, scaling_rows
 from surrogate_rows import surrogate_rows
 
-from jaxarc.benchmarks import Row, UnknownRowError, choose_rows
+from jaxarc.benchmarks.measure import Row, UnknownRowError, choose_rows
 from jaxarc.cli.benchmark import run_benchmark
 
 BENCHMARKS: Final[Mapping[str, Callable[[], Sequence[Row]]]] = {

@@ -8,7 +8,8 @@ from typing import Final
 
 from surrogate_workload import Workload, time_feeding, time_steps
 
-from jaxarc.benchmarks import Budget, Row, Suite
+from jaxarc.benchmarks.measure import Row
+from jaxarc.benchmarks.suite import Budget, Suite
 from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from worker_protocol import Request, serve
 
-from jaxarc.benchmarks import versions
+from jaxarc.benchmarks.measure import versions
 from jaxarc.benchmarks.speed import PythonLoop, Throughput, play_params
 
 _samplers: dict[tuple, Callable[[float], float]] = {}

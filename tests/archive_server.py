@@ -1,4 +1,4 @@
-"""A small HTTP server on this machine that can cut, refuse, hang and lie, and remembers what it was asked."""
+"""A small HTTP server on this machine that can cut, refuse and hang, and remembers what it answered."""
 
 import dataclasses
 import threading
@@ -13,36 +13,21 @@ class Answer:
 
     status: int = 200
     cut_after: int | None = None  # bytes of the body, then the connection is closed
-    stops_after: int | None = None  # bytes of the body, then silence
-    knows_ranges: bool = True
-    skips: int = 0  # bytes that a partial answer leaves out
     tells_length: bool = True
     hangs: bool = False
     pause: float = 0.0  # seconds before every 1,000 bytes
 
 
-@dataclasses.dataclass
-class Asked:
-    """One request and what was sent for it."""
-
-    path: str
-    byte_range: str | None
-    if_range: str | None
-    status: int = 0
-    sent: int = 0
-
-
 class ArchiveServer(ThreadingHTTPServer):
-    """Serves one file; ``answers`` are used up one by one."""
+    """Serves one file; ``answers`` are used up one by one, and ``asked`` has the status of each request."""
 
     daemon_threads = True
 
-    def __init__(self, content: bytes, etag: str | None = '"one"'):
+    def __init__(self, content: bytes):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.content = content
-        self.etag = etag
         self.answers: deque[Answer] = deque()
-        self.asked: list[Asked] = []
+        self.asked: list[int] = []
         self.closing = threading.Event()
         self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
@@ -68,51 +53,25 @@ class _Handler(BaseHTTPRequestHandler):
     server: ArchiveServer
 
     def do_GET(self):
-        server = self.server
-        answer = server.answers.popleft() if server.answers else Answer()
-        asked = Asked(self.path, self.headers.get("Range"), self.headers.get("If-Range"))
-        server.asked.append(asked)
+        answer = self.server.answers.popleft() if self.server.answers else Answer()
+        self.server.asked.append(answer.status)
         if answer.hangs:
-            server.closing.wait(10)
+            self.server.closing.wait(10)
         elif answer.status != 200:
-            asked.status = answer.status
             self.send_error(answer.status)
         else:
-            self._send_file(answer, asked)
+            self._send_file(answer)
 
-    def _send_file(self, answer, asked):
-        content, start = self.server.content, 0
-        same = asked.if_range in (None, self.server.etag)
-        if asked.byte_range and answer.knows_ranges and same:
-            start = int(asked.byte_range.removeprefix("bytes=").removesuffix("-")) + answer.skips
-            if start >= len(content):
-                asked.status = 416
-                self.send_response(416)
-                self.send_header("Content-Range", f"bytes */{len(content)}")
-                self.end_headers()
-                return
-            asked.status = 206
-            self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-        else:
-            asked.status = 200
-            self.send_response(200)
-        if self.server.etag:
-            self.send_header("ETag", self.server.etag)
+    def _send_file(self, answer):
+        content = self.server.content
+        self.send_response(200)
         if answer.tells_length:
-            self.send_header("Content-Length", str(len(content) - start))
+            self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        end = answer.cut_after if answer.stops_after is None else answer.stops_after
-        self._send_body(content[start:][:end], answer.pause, asked)
-        if answer.stops_after is not None:
-            self.server.closing.wait(10)
-
-    def _send_body(self, body, pause, asked):
-        for place in range(0, len(body), 1000):
-            time.sleep(pause)
-            self.wfile.write(body[place : place + 1000])
+        for place in range(0, len(content[: answer.cut_after]), 1000):
+            time.sleep(answer.pause)
+            self.wfile.write(content[: answer.cut_after][place : place + 1000])
             self.wfile.flush()
-            asked.sent += len(body[place : place + 1000])
 
     def log_message(self, *_):
         pass

@@ -28,6 +28,7 @@ _DEVICES: Final = re.compile(
     r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE
 )  # of Windows
 _PACKAGE: Final = Path(__file__).resolve().parent
+_TRAINED: Final = _PACKAGE / "trained"  # agents that the package brings, as runs
 _DIGITS: Final = 16  # hexadecimal digits of the SHA-256 that are kept
 
 
@@ -282,3 +283,12 @@ def private_folder(folder: Path) -> None:
             f"compilation cache {folder} has mode {mode:04o}; {rule}; run chmod 700 on it after making sure that all "
             "files in it are yours, or name another folder"
         )
+
+
+def locate_run(path: Path) -> Path:
+    """Return a path as it is, or, of a bare name that is not there, the trained agent that the package brings.
+
+    ``Path("ladder_l2_small")`` becomes its folder in the package, which is for reading only.
+    """
+    is_name = path.name == str(path) and not path.exists()
+    return _TRAINED / path if is_name and (_TRAINED / path).is_dir() else path

@@ -87,9 +87,6 @@ def make(
         TypeError: the config is of another type.
         ValueError: a task is larger than the canvas, or ``tasks`` are given with a generator, which has none.
         ForkedProcessError: this process was forked after JAX had started.
-
-    Warns:
-        TooLargeWarning: with ``too_large="report"``, tasks were left out because they do not fit the canvas.
     """
     require_own_jax()
     is_starter = isinstance(dataset, str) and dataset == STARTER

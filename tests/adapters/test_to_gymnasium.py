@@ -100,12 +100,6 @@ def test_equal_seeds_give_equal_episodes_and_no_seed_gives_others(world):
         GymnasiumEnv(*world).reset(seed=2**64)
 
 
-def test_params_are_kept_over_resets(world):
-    env, params = world
-    theirs = GymnasiumEnv(env, params.only(task_index=2))
-    assert {theirs.reset()[1]["task_index"] for _ in range(10)} == {2}
-
-
 def test_arrays_are_new_in_every_step(world):
     env = GymnasiumEnv(*world)
     first, _ = env.reset(seed=0)

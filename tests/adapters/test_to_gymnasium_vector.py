@@ -117,13 +117,6 @@ def test_seeds_are_one_for_each_environment(world):
         play([1, 2])
 
 
-def test_params_are_kept_over_auto_resets(world):
-    env, params = world
-    vector = GymnasiumVectorEnv(env, params.only(task_index=2), num_envs=B)
-    vector.reset(seed=0)
-    assert all((vector.step(HAND_IN)[4]["task_index"] == 2).all() for _ in range(5))
-
-
 @pytest.mark.parametrize("mode", [SAME_STEP, NEXT_STEP])
 def test_arrays_are_new_in_every_step(world, mode):
     env, twin = (GymnasiumVectorEnv(*world, num_envs=B, autoreset_mode=mode) for _ in range(2))

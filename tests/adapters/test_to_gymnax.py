@@ -149,11 +149,6 @@ def test_an_operation_beyond_the_legal_ones_is_invalid(gymnax_env):
     assert [bool(info["invalid_action"]) for info in infos] == [True, False, False, True]
 
 
-def test_an_unknown_dataset_is_refused_when_the_environment_is_made():
-    with pytest.raises(KeyError, match="no dataset, file or folder 'no/such/dataset'"):
-        GymnaxEnvironment("no/such/dataset", selection_format="point")
-
-
 def test_default_params_of_an_environment_that_is_made_inside_jit_are_no_tracers():
     made = []
 

@@ -85,7 +85,6 @@ CALLS: Final[dict[str, str]] = {
     'find_dataset("arc")': "UnknownDatasetError: arc",
     'register_dataset("arc-agi-1/mine", load=list)': "ValueError: arc-agi-1/mine",
     'read_json("no/such/file.json")': "FileNotFoundError: no/such/file.json",
-    "read_json(broken_file, null_color=10)": "ValueError: null_color | 10",
     "read_json(broken_file)": "TaskFormatError: JSON",
     "read_json(wrong_color_file)": "TaskFormatError: wrong_color",
     'find_problems("no/such/folder")': "FileNotFoundError: no/such/folder",
@@ -235,7 +234,6 @@ CALLS: Final[dict[str, str]] = {
     'score_submission({"one": []}, tasks)': "SubmissionError: one",
     'score_submission({"one": [[]], "three": [[]]}, tasks)': "SubmissionError: one | three",
     "read_recordings(broken_file)": "TraceFileError: JSON",
-    "read_action_counts(broken_file)": "TraceFileError: JSON",
     "RecordedAgent.create({}, tasks, config)": "RecordingError: the recordings",
     'RecordedAgent.create({("three", 0): [[34, 0, 0]]}, tasks, config)': "RecordingError: three",
     'RecordedAgent.create({("one", 5): [[34, 0, 0]]}, tasks, config)': "RecordingError: one | 5",
@@ -325,8 +323,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
         ),
         _OURS: (
             "CandidateScorer CountingScorer EdgeScorer EditAgent RandomPolicy SubmitPolicy action_numbers "
-            "locate_run "
-            "apply_counts best_first candidates_of choose_box count_episodes count_played_tasks "
+            "locate_run apply_counts best_first candidates_of choose_box count_episodes count_played_tasks "
             "create_adaptive_train_step create_jax_surrogate_train_step create_run_folder create_surrogate_train_step "
             "curriculum_weights effective_task_count majority_vote from_static in_one_piece init_optimizer "
             "surrogate_learning_rate make_optimizer make_surrogate_optimizer missing_for_lookahead "
@@ -339,8 +336,8 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
             "check_action RuleMessages"
         ),
         _ANYTHING: (
-            "move_offset CompileCounter DatasetVersion Erratum GreedyPainter SearchPainter TraceCache any_process "
-            "available_memory digest enable_compilation_cache allgather_text distributed_session known_issues barrier "
+            "move_offset CompileCounter DatasetVersion GreedyPainter SearchPainter TraceCache any_process "
+            "available_memory digest enable_compilation_cache allgather_text distributed_session barrier "
             "broadcast_flag profile_server replicate require_same save_memory_profile to_host trace"
         ),
         _SAME: "UnifiedActionConfig UnifiedDatasetConfig UnifiedRewardConfig",

@@ -10,17 +10,12 @@ import numpy as np
 import pytest
 from adapter_rows import VectorLoop, adapter_rows
 
-from jaxarc.benchmarks import (
-    Budget,
-    Row,
-    choose_rows,
-    core_rows,
-    measure_rows,
-    pinned_to_cores,
-)
 from jaxarc.benchmarks import speed as speed_module
+from jaxarc.benchmarks.core import core_rows
 from jaxarc.benchmarks.fresh_start import start_fresh
+from jaxarc.benchmarks.measure import Row, choose_rows, measure_rows, pinned_to_cores
 from jaxarc.benchmarks.speed import CompiledScan, PythonLoop, Throughput, play_params
+from jaxarc.benchmarks.suite import Budget
 from jaxarc.cli.main import main
 from jaxarc.envs import ArcEnvironment
 

@@ -6,7 +6,8 @@ from device_rolling import Devices, roll_in_fresh_process
 from measure import main
 from scaling_rows import scaling_rows
 
-from jaxarc.benchmarks import Budget, measure_rows
+from jaxarc.benchmarks.measure import measure_rows
+from jaxarc.benchmarks.suite import Budget
 
 EFFORT = Budget(repeats=2, seconds=0.5, longest_scan=4)
 FACTS = ["collectives", "traffic-replicated", "tasks-replicated", "memory-replicated"]

@@ -14,8 +14,8 @@ from measure import main
 from surrogate_rows import WORKLOADS, SharedSamples, surrogate_rows
 from surrogate_workload import Learner, Workload, time_feeding, time_steps
 
-from jaxarc.benchmarks import Budget, measure_rows
-from jaxarc.benchmarks.suite import Suite
+from jaxarc.benchmarks.measure import measure_rows
+from jaxarc.benchmarks.suite import Budget, Suite
 from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig
 from jaxarc.surrogate import create_surrogate_train_step, kl_divergence_loss_jax
 

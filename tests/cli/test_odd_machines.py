@@ -81,8 +81,7 @@ def test_the_sign_of_the_home_folder_is_read_wherever_a_path_is(home, monkeypatc
     assert make_new_folder(Path("~/runs"), "one") == home / "runs" / "one"
     (home / "tasks").mkdir()
     (home / "tasks" / "a.json").write_text(TASK)
-    (home / "subset.yaml").write_text("- a\n")
-    for name in ("~/tasks", "~/tasks:first 1", "~/tasks:file=~/subset.yaml", Path("~/tasks/a.json")):
+    for name in ("~/tasks", "~/tasks:first 1", Path("~/tasks/a.json")):
         assert load_tasks(name).task_ids == ("a",)
     assert run_command("tasks", "show", "a", "--dataset", "~/tasks", "--output=~/a.svg").exit_code == 0
     assert (home / "a.svg").is_file()

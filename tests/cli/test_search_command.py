@@ -37,10 +37,8 @@ def test_the_search_is_an_agent_and_hidden_answers_change_nothing_that_it_hands_
     code, out, _ = run("evaluate", tasks, *limits, "-o", tmp_path / "a")
     summary = json.loads(out)
     assert (code, summary["score"]["solved_outputs"], summary["explained"], summary["at_a_limit"]) == (0, 2, 2, 0)
-    assert (summary["ledger"]["solved_explained"], summary["ledger"]["solved_by_function"]) == (2, {"rigid": 2})
     code, out, _ = run("evaluate", changed, *limits, "-o", tmp_path / "b")
     assert (code, json.loads(out)["score"]["solved_outputs"]) == (0, 0)
-    assert json.loads(out)["ledger"]["solved_by_function"] == {}
     lines = [json.loads(line) for line in (tmp_path / "a" / "programs.jsonl").read_text().splitlines()]
     assert [(line["task_id"], line["pair_index"]) for line in lines] == [("flip", 0), ("turn", 0)]
     programs = [line["answers"][0]["program"] for line in lines]

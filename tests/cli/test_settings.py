@@ -61,15 +61,6 @@ def test_the_config_of_a_run_folder_makes_the_same_experiment_again(tmp_path):
     assert read_experiment([], create_run_folder(experiment).config) == experiment
 
 
-def test_a_field_of_another_version_is_refused_with_the_version_that_wrote_it(tmp_path):
-    saved = read_experiment(["experiment=small_grids"]).as_dict()
-    saved["agent"]["old_field"] = 1
-    file = tmp_path / "config.json"
-    file.write_text(json.dumps({**saved, "versions": {"jaxarc": "0.0.1"}, "git_revision": "abc"}))
-    with pytest.raises(ConfigValidationError, match=r"'old_field'.*0\.0\.1"):
-        read_experiment([], file)
-
-
 def test_a_file_that_show_printed_can_be_changed_by_fields(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text(json.dumps(topics_of(read_experiment(["training.total_steps=77"]))))

@@ -32,8 +32,8 @@ def trained(monkeypatch):
             on_report(report)
         return AgentResult(state=None, reports=reports, compile_seconds=0.0, interrupted=experiment.training.seed == 9)
 
-    monkeypatch.setattr("jaxarc.cli.agent_run.train_agents", train)
-    monkeypatch.setattr("jaxarc.cli.agent_run.load_pairs", _load_pairs_once)
+    monkeypatch.setattr("jaxarc.cli.training_runs.train_agents", train)
+    monkeypatch.setattr("jaxarc.cli.training_runs.load_pairs", _load_pairs_once)
     return experiments
 
 

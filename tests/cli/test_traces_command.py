@@ -88,23 +88,6 @@ def test_what_was_not_recorded_does_not_verify(data, cache):
     assert "no trace of: one/train/0, two/train/0" in result.output
 
 
-def test_replay_draws_every_step(data, cache):
-    run("record", data, *CELLS, "--processes", 0, cache=cache)
-    result = run("replay", data, "one", "test/0", *CELLS, cache=cache)
-    assert result.exit_code == 0
-    for line in (
-        "one/test/0 by cells 1, bbox, 30x30: 4 actions",
-        "1. resize to 1 × 2",
-        "3 3",
-        "4. submit",
-    ):
-        assert line in result.output
-    missing = run("replay", data, "one", cache=cache)
-    assert missing.exit_code == 1
-    assert "jaxarc traces record" in missing.output
-    assert run("replay", data, "one", "train/7", *CELLS, cache=cache).exit_code == 2
-
-
 def test_an_exported_file_is_read_by_evaluation_and_imported_again(data, cache, tmp_path):
     run("record", data, *CELLS, "--processes", 0, cache=cache)
     file = tmp_path / "traces.jsonl"
@@ -266,8 +249,7 @@ def test_every_session_of_arctraj_has_a_verdict(data, tmp_path):
         table = csv.writer(file)
         table.writerow(["logId", "userId", "taskId", "score", "actionSequence"])
         table.writerows((number, 7, task_id, 0, actions) for number, (task_id, actions) in enumerate(sessions))
-    verdicts = tmp_path / "verdicts.jsonl"
-    result = run("import", tmp_path / "ARCTraj.csv", data, "--verdicts", verdicts, cache=tmp_path / "other")
+    result = run("import", tmp_path / "ARCTraj.csv", data, cache=tmp_path / "other")
     assert result.exit_code == 0, result.output
     assert "1 traces imported, 3 rejected of 5 sessions" in result.output
     counted = [line.strip("│").split("│") for line in result.output.splitlines() if line.startswith("│")]
@@ -278,7 +260,3 @@ def test_every_session_of_arctraj_has_a_verdict(data, tmp_path):
         ["rejected", "its task is not in the dataset", "1", "1", "0", "0"],
         ["rejected", "it cannot be read", "1", "0", "0", "0"],
     ]
-    listed = [json.loads(line) for line in verdicts.read_text().splitlines()]
-    assert [one["verdict"] for one in listed] == ["exact", "rewritten", "rejected", "rejected", "rejected"]
-    assert (listed[0]["session"], listed[0]["pair"], listed[0]["steps"]) == ("ARCTraj.csv, row 1, log 0", "test/0", 3)
-    assert all(bool(one["reason"]) == (one["verdict"] == "rejected") for one in listed)

@@ -4,10 +4,10 @@ import pytest
 from rich.console import Console
 
 from jaxarc.agents import Report
-from jaxarc.cli.agent_run import AgentRun
 from jaxarc.cli.console import mean_number, mean_share, range_share
 from jaxarc.cli.settings import read_experiment
 from jaxarc.cli.train_command import LiveReports
+from jaxarc.cli.training_runs import AgentRun
 
 
 def shown(num_seeds, *reports):

@@ -6,7 +6,7 @@ import pytest
 from small_exam import EXAM, ONE_RIGHT, painting, rules, task, task_set
 
 from jaxarc import constants as c
-from jaxarc.evaluation import RecordedAgent, RecordingError, evaluate, read_action_counts, read_recordings
+from jaxarc.evaluation import RecordedAgent, RecordingError, evaluate, read_recordings
 from jaxarc.experts import InvalidActionError
 from jaxarc.traces.trace_files import ShortTraceFileWarning, TraceFileError
 
@@ -40,12 +40,11 @@ def line(**changes):
     return json.dumps({"task_id": "right", "pair_index": 0, "actions": [[34, 0, 0, 0, 0]], **changes})
 
 
-def test_a_file_comes_back_as_actions_and_as_counts(tmp_path):
+def test_a_file_comes_back_as_actions(tmp_path):
     file = tmp_path / "actions.jsonl"
     file.write_text("\n".join([line(), line(task_id="three", pair_index=2, actions=painting([[4]]))]))
     expected = {("right", 0): ((34, 0, 0, 0, 0),), ("three", 2): tuple(map(tuple, painting([[4]])))}
     assert read_recordings(file) == expected
-    assert read_action_counts(file) == {("right", 0): 1, ("three", 2): 3}
 
 
 def test_a_file_of_traces_that_lacks_lines_is_reported(tmp_path):
@@ -66,14 +65,6 @@ def test_traces_of_demonstrations_are_left_out(tmp_path):
     assert read_recordings(file) == {("a", 0): ((2, 0, 0),)}
 
 
-def test_counts_may_be_given_without_actions(tmp_path):
-    file = tmp_path / "counts.jsonl"
-    file.write_text("\n".join([line(actions=4), line(pair_index=1)]))
-    assert read_action_counts(file) == {("right", 0): 4, ("right", 1): 1}
-    with pytest.raises(TraceFileError, match="line 1: 'actions'"):
-        read_recordings(file)
-
-
 @pytest.mark.parametrize(
     ("text", "word"),
     [
@@ -86,17 +77,8 @@ def test_counts_may_be_given_without_actions(tmp_path):
 def test_a_bad_line_is_named(tmp_path, text, word):
     file = tmp_path / "actions.jsonl"
     file.write_text(f"{line()}\n{text}\n{line(pair_index=9)}\n")
-    for read in (read_recordings, read_action_counts):
-        with pytest.raises(TraceFileError, match=f"line 2: .*{word}"):
-            read(file)
-
-
-@pytest.mark.parametrize("count", [0, -1, True, "4"])
-def test_a_count_that_is_none_is_refused(tmp_path, count):
-    file = tmp_path / "counts.jsonl"
-    file.write_text(line(actions=count))
-    with pytest.raises(TraceFileError, match=r"1: .*'actions'"):
-        read_action_counts(file)
+    with pytest.raises(TraceFileError, match=f"line 2: .*{word}"):
+        read_recordings(file)
 
 
 DO_NOT_FIT = {

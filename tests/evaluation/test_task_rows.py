@@ -12,28 +12,19 @@ AT_TWO_INPUTS = [
 
 
 def test_a_row_sums_up_the_episodes_of_a_task():
-    row = make_row("a", (True, False), AT_TWO_INPUTS, {})
+    row = make_row("a", (True, False), AT_TWO_INPUTS)
     assert (row.num_outputs, row.solved_outputs) == (2, 1)
     assert (row.attempts, row.solves, row.submitted) == (4, 2, 3)
     assert (row.first_solving_step, row.best_similarity, row.mean_steps) == (6, 1.0, 5.5)
-    assert row.efficiency is None
 
 
 def test_nothing_solved_has_no_first_solving_step():
-    row = make_row("a", (False,), AT_TWO_INPUTS[1:], {("a", 0): 3})
-    assert (row.first_solving_step, row.efficiency, row.best_similarity) == (None, None, 0.5)
-
-
-def test_efficiency_compares_the_fewest_steps_with_the_expert_where_the_output_is_solved_and_its_count_known():
-    counts = {("a", 0): 3, ("a", 1): 3, ("b", 0): 1}
-    assert make_row("a", (True, False), AT_TWO_INPUTS, counts).efficiency == 3 / 6
-    twice = [AT_TWO_INPUTS[0], AT_TWO_INPUTS[0]]
-    assert make_row("a", (True, True), twice, {("a", 0): 3, ("a", 1): 9}).efficiency == (3 / 6 + 9 / 6) / 2
-    assert make_row("a", (True, True), twice, {("a", 1): 9}).efficiency == 9 / 6
+    row = make_row("a", (False,), AT_TWO_INPUTS[1:])
+    assert (row.first_solving_step, row.best_similarity) == (None, 0.5)
 
 
 def row(task_id, solved, *episodes):
-    return make_row(task_id, solved, [episodes] * len(solved), {})
+    return make_row(task_id, solved, [episodes] * len(solved))
 
 
 def test_tasks_are_sorted_by_outputs_then_episodes_then_similarity_then_id():
@@ -53,7 +44,7 @@ def test_tasks_are_sorted_by_outputs_then_episodes_then_similarity_then_id():
 
 @pytest.fixture
 def table(tmp_path):
-    rows = [make_row(name, (True, False), AT_TWO_INPUTS, {("b", 0): 6}) for name in ("a", "b")]
+    rows = [make_row(name, (True, False), AT_TWO_INPUTS) for name in ("a", "b")]
     return write_task_rows(tmp_path / "tasks.jsonl", rows)
 
 
@@ -69,7 +60,6 @@ def test_the_table_is_a_line_of_json_a_task(table):
         "first_solving_step": 6,
         "best_similarity": 1.0,
         "mean_steps": 5.5,
-        "efficiency": None,
         "error": None,
     }
-    assert second == {**first, "task_id": "b", "efficiency": 1.0}
+    assert second == {**first, "task_id": "b"}

@@ -1,4 +1,4 @@
-"""Actions in words, as the pages and ``traces replay`` print them."""
+"""Actions in words, as the pages and terminals print them."""
 
 import numpy as np
 import pytest

@@ -1,17 +1,15 @@
-"""Attempts beside answers: the page with a card for each task, and the overview of all tasks."""
+"""Attempts beside answers: the page with a card for each task."""
 
 import re
 
 import numpy as np
 import pytest
-from PIL import Image
 
-from jaxarc.render.attempts import AttemptedTask, draw_overview, write_attempts_page
+from jaxarc.render.attempts import AttemptedTask, write_attempts_page
 
 GRID = np.array([[1, 2], [3, 4]], np.int8)
 OTHER = np.array([[5]], np.int8)
 UNKNOWN = np.zeros((0, 0), np.int8)
-GREEN, AMBER, RED, GRAY = (43, 138, 62), (232, 162, 12), (217, 72, 15), (134, 142, 150)
 
 
 def attempted(task_id, *tests, note=""):
@@ -54,12 +52,3 @@ def test_every_attempt_is_framed_by_whether_it_is_right(tmp_path):
 def test_an_id_or_note_cannot_add_to_the_page(tmp_path):
     write_attempts_page([attempted('"><script>', (GRID, [GRID]))], tmp_path / "page.html", "")
     assert "<script>" not in (tmp_path / "page.html").read_text()
-
-
-@pytest.mark.parametrize(("task", "color"), [(SOLVED, GREEN), (PARTLY, AMBER), (WRONG, RED), (HIDDEN, GRAY)])
-def test_the_frame_of_a_tile_says_how_the_task_was_solved(tmp_path, task, color):
-    draw_overview([task], tmp_path / "map.png", "a title")
-    with Image.open(tmp_path / "map.png") as image:
-        pixels = np.asarray(image.convert("RGB")).reshape(-1, 3).astype(int)
-    near = (np.abs(pixels - color).max(axis=1) < 8).sum()
-    assert near > 1000

@@ -4,7 +4,7 @@ import matplotlib.axes
 import numpy as np
 import pytest
 
-from jaxarc.render.figures import AxisLabels, BandedCurve, LearningCurve, draw_comparison, draw_learning_curve
+from jaxarc.render.figures import AxisLabels, BandedCurve, Panel, draw_comparison, draw_panels
 
 
 @pytest.fixture
@@ -20,8 +20,9 @@ def lines(monkeypatch):
     return drawn
 
 
-def curve(offset, nothing=None):
-    return LearningCurve([0, 10], [0.0, 0.5 + offset], [0.0, 0.25 + offset], [nothing, 0.5], [nothing, 1.0 + offset])
+def panels(*offsets, nothing=None):
+    solved = {"train": [[(0, 0.0), (10, 0.25 + offset)] for offset in offsets]}
+    return [Panel("solved", solved, True), Panel("return", {"mean": [[(0, nothing), (10, 1.0)] for _ in offsets]})]
 
 
 def is_png(path):
@@ -29,23 +30,21 @@ def is_png(path):
 
 
 def test_one_seed_is_one_line_a_column_without_the_points_that_were_not_measured(tmp_path, lines):
-    draw_learning_curve([curve(0.0)], tmp_path / "curve.png", "title")
+    draw_panels(panels(0.0), tmp_path / "curve.png", "title")
     assert is_png(tmp_path / "curve.png")
-    assert ([0, 10], [0.0, 0.25], "evaluation pairs, each once (greedy)") in lines
-    assert ([10], [1.0], "") in lines
-    assert len(lines) == 4
+    assert lines == [([0, 10], [0.0, 0.25], "train"), ([10], [1.0], "mean")]
 
 
 def test_several_seeds_are_a_line_each_and_their_mean(tmp_path, lines):
-    draw_learning_curve([curve(0.0), curve(0.5)], tmp_path / "curve.png")
+    draw_panels(panels(0.0, 0.5), tmp_path / "curve.png", "title")
     assert ([0, 10], [0.0, 0.25], None) in lines
     assert ([0, 10], [0.0, 0.75], None) in lines
-    assert ([0, 10], [0.0, 0.5], "evaluation pairs, each once (greedy)") in lines
+    assert ([0, 10], [0.0, 0.5], "train") in lines
 
 
 def test_a_number_that_is_not_finite_leaves_a_gap(tmp_path, lines):
-    draw_learning_curve([curve(0.0, float("nan"))], tmp_path / "curve.png")
-    assert ([10], [1.0], "") in lines
+    draw_panels(panels(0.0, nothing=float("nan")), tmp_path / "curve.png", "title")
+    assert ([10], [1.0], "mean") in lines
     assert all(np.isfinite(y).all() for _, y, _ in lines)
 
 

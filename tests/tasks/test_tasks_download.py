@@ -103,17 +103,9 @@ def test_a_cut_connection_is_tried_again(server, tiny, tmp_path):
     server.answers.extend([Answer(cut_after=70_000), Answer(cut_after=0)])
     seen = []
     download("tiny", lambda done, total: seen.append(done), tmp_path)
-    assert [asked.status for asked in server.asked] == [200, 200, 200]
+    assert server.asked == [200, 200, 200]
     assert max(seen) == seen[-1] == len(CONTENT)  # each try counts from 0
     assert has_published_set("tiny", tmp_path)
-    assert parts(tmp_path) == []
-
-
-def test_a_connection_that_is_cut_again_and_again_is_left(server, tiny, tmp_path):
-    server.answers.extend([Answer(cut_after=50_000)] * 9)
-    with pytest.raises(DownloadError, match=r"3 tries.*jaxarc tasks import"):
-        download("tiny", folder=tmp_path)
-    assert len(server.asked) == 3
     assert parts(tmp_path) == []
 
 
@@ -153,12 +145,6 @@ def test_a_refusal_that_lasts_says_what_to_do(server, tiny, tmp_path, status):
     assert "\n" not in str(raised.value)
 
 
-def test_a_passing_refusal_is_waited_for(server, tiny, tmp_path):
-    server.answers.extend([Answer(status=503), Answer(status=502)])
-    download("tiny", folder=tmp_path)
-    assert has_published_set("tiny", tmp_path)
-
-
 def test_a_server_that_hangs_is_left(server, tiny, tmp_path, monkeypatch):
     monkeypatch.setattr("jaxarc.datasets.download.TIMEOUTS", (0.2, 0.1))
     server.answers.extend([Answer(hangs=True)] * 9)
@@ -177,13 +163,6 @@ def test_without_network_it_says_what_to_do(tmp_path, monkeypatch):
         download("tiny", folder=tmp_path)
     expected = ("cannot be reached", f"fetch {url} on another machine", "jaxarc tasks import FILE --name tiny")
     assert all(part in str(raised.value) for part in expected)
-
-
-def test_a_body_that_stops_is_tried_again(server, tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr("jaxarc.datasets.download.TIMEOUTS", (1.0, 0.2))
-    server.answers.append(Answer(stops_after=60_000))
-    download("tiny", folder=tmp_path)
-    assert [asked.status for asked in server.asked] == [200, 200]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
@@ -205,14 +184,6 @@ def test_an_installed_set_is_found_in_a_folder_that_is_read_only(server, tiny, t
     assert download("tiny", folder=tmp_path) == path
 
 
-def test_the_proxy_of_the_environment_is_used(server, tmp_path, monkeypatch):
-    publish(monkeypatch, "http://archives.example/tiny.zip")
-    monkeypatch.setenv("HTTP_PROXY", server.url)
-    monkeypatch.setenv("http_proxy", server.url)
-    download("tiny", folder=tmp_path)
-    assert server.asked[0].path == "http://archives.example/tiny.zip"
-
-
 def test_an_endless_answer_is_left(server, tiny, tmp_path, monkeypatch):
     monkeypatch.setattr("jaxarc.datasets.download.MAX_BYTES", 20_000)
     with pytest.raises(DownloadError, match="sends more than 20000 bytes"):
@@ -229,7 +200,7 @@ def test_a_folder_that_cannot_be_made_is_named(tiny, tmp_path):
     ("name", "hint"), [("concept-arcs", "did you mean 'concept-arc'"), ("mini-arc/x", "'mini-arc'")]
 )
 def test_an_unknown_name_names_the_known_ones(tmp_path, name, hint):
-    with pytest.raises(DownloadError, match=f"{hint}.*arc-agi-1, arc-agi-2, concept-arc, mini-arc"):
+    with pytest.raises(DownloadError, match=f"{hint}.*concept-arc, mini-arc, re-arc"):
         download(name, folder=tmp_path)
 
 

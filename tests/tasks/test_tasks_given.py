@@ -65,7 +65,7 @@ def test_what_is_no_task_is_a_type_error(given):
     [
         ({"a": {"train": ONE["train"]}}, "task 'a': the key 'test' is missing"),
         ([ONE, {**ONE, "test": [{"input": [[10]]}]}], "task 'task-1': test pair 0"),
-        ({"a": PAIRS[:1]}, "task 'a': a list of pairs needs 2 or more"),
+        ({"a": PAIRS[:1]}, "task 'a': a task without a split needs 2 pairs"),
     ],
     ids=["no-test", "no-output", "one-pair"],
 )

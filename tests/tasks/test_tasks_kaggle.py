@@ -59,9 +59,8 @@ def test_outputs_that_are_there_already_need_no_solutions(write):
 @pytest.mark.parametrize(
     ("solutions", "message"),
     [
-        ({"one": [[[6]]]}, "two: no solution, 2 needed"),
+        ({"one": [[[6]]]}, "two: no list of solutions for 2 test inputs"),
         ({**SOLUTIONS, "two": [[[7]]]}, "two: 1 solutions for 2 test inputs"),
-        ({**SOLUTIONS, "two": 7}, "two: no list of solutions for 2 test inputs"),
         ({**SOLUTIONS, "two": [[[7]], [[11]]]}, "two: test pair 1 output, row 0, column 0: got 11"),
         ({**SOLUTIONS, "three": [], "four": []}, "solves 'three' and 1 more tasks"),
         ([], "solutions are an object from task id"),

@@ -85,8 +85,6 @@ def test_the_case_of_an_ending_does_not_matter(tmp_path, ending):
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr(f"T3{ending}", json.dumps(TASK))
     assert read_zip(tmp_path / "x.zip").task_ids == ("T3",)
-    write(tmp_path / "lines.JSONL", json.dumps(TASK))
-    assert load_tasks(tmp_path / "lines.JSONL").task_ids == ("lines-0",)
 
 
 SKIPPED = ("more.jsonl", "more.JSONL", "deep/more.csv", "more.json.gz", "more.zip", ".hidden.json")
@@ -119,20 +117,12 @@ def test_tasks_named_as_the_files_of_kaggle_are_read(tmp_path):
     assert sorted(read_json(tmp_path).task_ids) == ["metadata", "solutions", "x_challenges", "x_solutions"]
 
 
-@pytest.mark.parametrize("content", ['{"a": TASK, "a": TASK}', '{"train": [], "train": [PAIR], "test": [PAIR]}'])
-def test_of_equal_keys_none_is_lost(tmp_path, content):
-    text = content.replace("TASK", json.dumps(TASK)).replace("PAIR", json.dumps(PAIR))
-    with pytest.raises(TaskFormatError, match="twice"):
-        load_tasks(write(tmp_path / "t.json", text))
-
-
 @pytest.mark.parametrize("task_id", ["a\nb", "\x1b[2Jx", "x" * 201, "\ud800"])
 def test_ids_that_a_terminal_cannot_show_are_refused_everywhere(tmp_path, task_id):
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
         archive.writestr("mapping.json", json.dumps({task_id: TASK}))
-    lines = write(tmp_path / "t.jsonl", json.dumps({**TASK, "id": task_id}))
     ours = RawTask("own", (([[1]], [[2]]),), (([[1]], [[2]]),))
-    for given in ({task_id: TASK}, {task_id: ours}, [{**TASK, "id": task_id}], lines, tmp_path / "x.zip"):
+    for given in ({task_id: TASK}, {task_id: ours}, [{**TASK, "id": task_id}], tmp_path / "x.zip"):
         with pytest.raises(TaskFormatError) as caught:
             load_tasks(given)
         assert str(caught.value).isprintable()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from jaxarc.datasets import find_problems
-from jaxarc.datasets.json_files import MOST_PROBLEMS_OF_A_FILE, read_json
+from jaxarc.datasets.json_files import read_json
 from jaxarc.tasks import TaskFormatError
 
 PAIR = {"input": [[1]], "output": [[2]]}
@@ -38,21 +38,7 @@ def test_every_problem_of_every_file_is_listed(tmp_path):
     assert str(first.value) == find_problems(tmp_path)[0].message
 
 
-def test_problems_of_one_file_are_bounded(tmp_path):
-    bad = {"train": [{"input": [[10]], "output": [[10]]}], "test": [PAIR]}
-    write(tmp_path / "many.json", {f"t{index}": bad for index in range(120)})
-    found = find_problems(tmp_path)
-    assert len(found) == MOST_PROBLEMS_OF_A_FILE + 1
-    assert found[-1].message.endswith("20 more problems")
-
-
 def test_empty_folder_is_a_problem_and_a_missing_path_an_error(tmp_path):
     assert "has no *.json file" in find_problems(tmp_path)[0].message
     with pytest.raises(FileNotFoundError, match="no file or folder"):
         find_problems(tmp_path / "none")
-
-
-def test_null_cells_are_no_problem_where_they_have_a_color(tmp_path):
-    file = write(tmp_path / "a.json", {"train": [PAIR], "test": [{"input": [[None]], "output": [[1]]}]})
-    assert len(find_problems(file)) == 1
-    assert find_problems(file, null_color=0) == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jaxarc.datasets.json_format import check_task
+from jaxarc.datasets.json_format import read_task
 from jaxarc.tasks.raw_task import TaskFormatError, check_grid
 
 
@@ -14,19 +14,12 @@ def task(train_input=None, **changes):
 
 def refused(data):
     with pytest.raises(TaskFormatError) as caught:
-        check_task(data, "a.json")
+        read_task("a", data, "a.json")
     message = str(caught.value)
     assert message.startswith("a.json: ")
     assert "\n" not in message
     assert len(message) < 300
     return message
-
-
-def test_good_task_gives_its_pairs_as_int8():
-    train, test = check_task(task(), "a.json")
-    assert (len(train), len(test)) == (2, 1)
-    assert train[1][0].dtype == "int8"
-    assert train[1][0].tolist() == [[1, 2], [3, 4]]
 
 
 TASK = task()
@@ -77,9 +70,3 @@ def test_cell_must_be_a_whole_number_0_to_9(cell, got):
 def test_sides_of_1_and_30_are_allowed():
     assert check_grid([[9]], "here").shape == (1, 1)
     assert check_grid([[9] * 30] * 30, "here").shape == (30, 30)
-
-
-def test_null_stands_for_a_color_where_one_is_given():
-    pairs, _ = check_task(task([[None, 3]]), "a.json", null_color=5)
-    assert pairs[1][0].tolist() == [[5, 3]]
-    assert "Mini-ARC writes null for color 0" in refused(task([[None, 3]]))

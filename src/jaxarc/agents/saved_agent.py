@@ -18,10 +18,11 @@ from jaxarc.config.agent_training import Precision
 from jaxarc.envs.compilation import require_own_jax
 from jaxarc.envs.structured_actions import BboxAction, StructuredAction
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
+from jaxarc.files import locate_run
 from jaxarc.nn.layers import DTYPES, cast_floats, products_in, require_precision
 from jaxarc.prng import keys_of_seeds
 from jaxarc.runs.checkpoint import CheckpointError, load_checkpoint
-from jaxarc.runs.folder import RunFolder, locate_run, open_run_folder
+from jaxarc.runs.folder import RunFolder, open_run_folder
 from jaxarc.runs.run_state import WhichCheckpoint, chosen_checkpoint
 from jaxarc.types import Observation, PRNGKey
 

@@ -12,7 +12,6 @@ from jaxarc.benchmarks.training_parts import Speeds
 DEFAULT_TRAINING_SIZES: Final = (256, 1024)
 
 _TARGETS: Final = {5: 100e3, 30: 10e3}  # steps per second with learning, by the side of the canvas
-_OF_BOUND: Final = 90.0  # percent
 
 
 def training_rows(experiments: Mapping[str, Experiment], sizes: Sequence[int] = DEFAULT_TRAINING_SIZES) -> list[Row]:
@@ -55,19 +54,11 @@ def _rows(name: str, experiment: Experiment) -> list[Row]:
         f"{agent.num_minibatches} minibatches, {network.kind} network of {network.hidden_size}"
     )
     target = _TARGETS.get(height) if height == width else None
-    of_bound = _measure(experiment, lambda speeds: 100 * speeds.learning / speeds.bound)
     return [
         Row(f"learning-{name}", what, "steps/s", speed("learning"), target),
         Row(f"playing-{name}", "the same without learning: the policy acts", "steps/s", speed("playing")),
         Row(f"stepping-{name}", "the same without policy: actions are given", "steps/s", speed("environment")),
-        Row(f"bound-{name}", "with learning, in environments that cost nothing", "steps/s", speed("bound")),
-        Row(f"of-bound-{name}", "speed with learning, of that bound", "%", of_bound, _OF_BOUND),
-        Row(
-            f"share-envs-{name}",
-            "share of environments in the time of learning",
-            "%",
-            share("environment_share"),
-        ),
+        Row(f"share-envs-{name}", "share of environments in the time of learning", "%", share("environment_share")),
         Row(f"share-policy-{name}", "share of the policy that acts", "%", share("policy_share")),
         Row(f"share-update-{name}", "share of updates", "%", share("update_share")),
     ]

@@ -1,4 +1,4 @@
-"""The compiled parts of a training run, and an environment that replays recorded steps at no cost."""
+"""The compiled parts of a training run."""
 
 import dataclasses
 import math
@@ -7,24 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float32, Int, Int32
 
-from jaxarc.agents import EditPolicy
 from jaxarc.agents.experiment import Experiment
 from jaxarc.agents.ppo import collect
-from jaxarc.agents.updates import TrainingState, answer_shown_params, make_params, run_seed, start_seed
+from jaxarc.agents.updates import answer_shown_params, make_params, run_seed, start_seed
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.envs import ArcEnvironment, EnvParams
-from jaxarc.envs.environment import Action, Environment, Step
 from jaxarc.envs.structured_actions import BboxAction
-from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.unroll import Transition, replay_actions, unroll
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
-from jaxarc.wrappers.wrapper import Wrapper
 
 _ENV: Final = EpisodeStatistics(AutoReset(ArcEnvironment()))
 _UPDATES_A_CALL: Final = 2  # more than one, so that they stand in a loop as they do in training
@@ -36,7 +30,6 @@ class Speeds(NamedTuple):
     environment: float  # with given actions
     playing: float  # with actions of the policy, nothing learned
     learning: float
-    bound: float  # learning where environments cost nothing
 
     @property
     def environment_share(self) -> float:
@@ -92,25 +85,12 @@ class TrainingParts:
         actions = jax.jit(jax.vmap(policy.to_action))(play(state.env_states)[1].edit)
         act = jax.jit(lambda states: _take_steps(shown, states, actions))
 
-        # The bound learns from a tape of steps: the same rollout, policy and updates,
-        # with an environment that only reads.
-        steps = _UPDATES_A_CALL * agent.rollout_steps
-        tape = jax.jit(lambda states: record(policy, _ENV.env, shown, states, key, steps))
-        replay = EpisodeStatistics(Replay(_ENV.env, tape(state.env_states.env_state)))
-        restart = jax.jit(jax.vmap(replay.reset, (0, None)))
-        replayed = dataclasses.replace(state, env_states=restart(jax.random.split(key, agent.num_envs), params)[0])
-
-        def learn(env: EpisodeStatistics) -> Callable[[TrainingState], Any]:
-            return jax.jit(lambda state: run_seed(state, params, train_config, _UPDATES_A_CALL, env))
-
-        learn_really = learn(_ENV)
-        learn_replayed = learn(replay)
+        learn = jax.jit(lambda state: run_seed(state, params, train_config, _UPDATES_A_CALL, _ENV))
         steps = agent.samples_per_update
         parts = {
             "environment": _Part(lambda: act(state.env_states), steps),
             "playing": _Part(lambda: play(state.env_states), steps),
-            "learning": _Part(lambda: learn_really(state), _UPDATES_A_CALL * steps),
-            "bound": _Part(lambda: learn_replayed(replayed), _UPDATES_A_CALL * steps),
+            "learning": _Part(lambda: learn(state), _UPDATES_A_CALL * steps),
         }
         for part in parts.values():
             jax.block_until_ready(part.run())
@@ -138,87 +118,3 @@ def _take_steps(params: EnvParams, states: StatisticsState, actions: BboxAction)
         return taken.observation, taken.reward, taken.done, counted, info["task_index"]
 
     return unroll(_ENV, params, replay_actions, states, actions, keep)
-
-
-class Outcome(eqx.Module):
-    """Reward, ending and info of each recorded step."""
-
-    reward: Float32[Array, "*B R"]
-    done: Bool[Array, "*B R"]
-    info: Info  # without the final observation, leaves [*B, R]
-
-
-class RecordedSteps(eqx.Module):
-    """Steps that happened, and which of them comes next."""
-
-    position: Int32[Array, "*B"]  # 0 .. R - 1
-    shown: Observation
-    shown_next: Observation
-    outcomes: Outcome
-
-
-@jax.tree_util.register_dataclass
-@dataclasses.dataclass(frozen=True)
-class Replay(Wrapper[RecordedSteps]):
-    """Plays recorded steps over and over, whatever the action: rewards, endings and information as they happened.
-
-    Observations have the shapes and dtypes of the real ones, but there are only two of each environment, which take
-    turns: were there one, the compiler would compute once what a network makes of it.
-    """
-
-    env: Environment[Any]  # the recorded one
-    recordings: RecordedSteps  # of B environments
-
-    def reset(
-        self,
-        key: PRNGKey,
-        params: EnvParams,
-        task_index: Int[Array, ""] | int | None = None,
-        pair_index: Int[Array, ""] | int | None = None,
-    ) -> tuple[RecordedSteps, Observation]:
-        """Begin with the recording of any environment, whatever task is asked for."""
-        num_envs = self.recordings.position.shape[0]
-        chosen = jax.random.randint(key, (), 0, num_envs, jnp.int32)
-        recording = jax.tree.map(lambda x: x[chosen], self.recordings)
-        return recording, recording.shown
-
-    def reset_next(self, state: RecordedSteps, params: EnvParams) -> tuple[RecordedSteps, Observation]:
-        """Begin again with the first recorded step."""
-        return dataclasses.replace(state, position=jnp.zeros_like(state.position)), state.shown
-
-    def step(self, state: RecordedSteps, action: Action, params: EnvParams) -> Step[RecordedSteps]:
-        now = jax.tree.map(lambda x: x[state.position], state.outcomes)
-        # Two observations take turns, so that a policy gets another one in each step
-        # and nothing can be computed once for all.
-        after = RecordedSteps(
-            (state.position + 1) % state.outcomes.done.shape[-1], state.shown_next, state.shown, state.outcomes
-        )
-        return after, after.shown, now.reward, now.done, {**now.info, "final_observation": after.shown}
-
-    def observe(self, state: RecordedSteps, params: EnvParams) -> Observation:
-        return state.shown
-
-    def info(self, state: RecordedSteps, params: EnvParams) -> Info:
-        """Report on the step to come, as of an episode that is going on."""
-        info = jax.tree.map(lambda x: x[state.position], state.outcomes.info)
-        going_on = dict.fromkeys(("terminated", "truncated"), jnp.zeros_like(state.position, jnp.bool_))
-        return {**info, **going_on, "final_observation": state.shown}
-
-
-def record(
-    policy: EditPolicy, env: Environment[Any], params: EnvParams, states: Any, key: PRNGKey, num_steps: int
-) -> RecordedSteps:
-    """Let a policy take ``num_steps`` steps in each of B environments that reset themselves."""
-
-    def act(key_edit: PRNGKey, observation: Observation, states: Any) -> tuple[BboxAction, None]:
-        return policy.to_action(policy.sample(key_edit, observation).edit), None
-
-    def keep(taken: Transition[Any]) -> Outcome:
-        info = {name: value for name, value in taken.info.items() if name != "final_observation"}
-        return Outcome(taken.reward, taken.done, info)
-
-    last, outcomes = unroll(env, params, act, states, jax.random.split(key, num_steps), keep)
-    # [S, B] -> [B, S]: each environment gets a recording of its own.
-    outcomes = jax.tree.map(lambda x: jnp.moveaxis(x, 0, 1), outcomes)
-    position = jnp.zeros(outcomes.done.shape[0], jnp.int32)
-    return RecordedSteps(position, env.observe(states, params), env.observe(last, params), outcomes)

@@ -12,22 +12,19 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from jaxarc.benchmarks import (
-    DEFAULT_SIZES,
-    DEFAULT_TRAINING_SIZES,
-    QUICK,
-    THOROUGH,
+from jaxarc.benchmarks.core import DEFAULT_SIZES, core_rows
+from jaxarc.benchmarks.measure import (
     Row,
     RowResult,
     UnknownRowError,
     choose_rows,
-    core_rows,
     describe_machine,
     measure_rows,
     pinned_to_cores,
-    training_rows,
     versions,
 )
+from jaxarc.benchmarks.suite import QUICK, THOROUGH
+from jaxarc.benchmarks.training import DEFAULT_TRAINING_SIZES, training_rows
 from jaxarc.cli.console import LiveLine
 from jaxarc.cli.settings import read_experiment
 from jaxarc.files import write_whole
@@ -83,9 +80,7 @@ def training(
     cores: _Cores = 1,
     output: _OutputOption = None,
 ) -> None:
-    """Measure steps per second with learning and without, where the time goes, and what free environments would bring.
-
-    The bound is the same training where every step is a recorded one; what learning reaches of it is a row.
+    """Measure steps per second with learning and without, and where the time goes.
 
     Examples:
         jaxarc benchmark training --experiments ladder_l1 --sizes 256

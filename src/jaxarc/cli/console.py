@@ -1,4 +1,4 @@
-"""What all commands share: the argument for a dataset, tables, bars, percents, numbers of seeds, warnings, errors."""
+"""What all commands share: the argument for a dataset, tables, percents, numbers of seeds, warnings, errors."""
 
 import errno
 import json
@@ -38,6 +38,13 @@ DatasetArgument: TypeAlias = Annotated[
         autocompletion=complete_dataset,
     ),
 ]
+DatasetOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="Name of a dataset or path of a folder; by default every dataset is searched.",
+        autocompletion=complete_dataset,
+    ),
+]
 QuietOption: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors, no bar and no table.")
 ]
@@ -49,9 +56,10 @@ ConfigOption: TypeAlias = Annotated[
     typer.Option(help="Start from this file instead of configs/: a run's config.json, or what --show printed."),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
+DEFAULT_FORMAT: Final = "bbox"  # of actions
+DEFAULT_SIDE: Final = 30  # rows and columns of the canvas
 _PAIR: Final = re.compile(r"(train|test)/([0-9]{1,4})")
 _SHOWN: Final = 20  # names of a list
-_BAR_WIDTH: Final = 30
 _SECONDS_BETWEEN_LINES: Final = 2.0  # of a live line, if the output is no terminal
 _WIDTH_FOR_A_BAR: Final = 100  # columns of the terminal
 _ADVICE: Final = {
@@ -115,11 +123,6 @@ def print_json(content: Any) -> None:
 def percent(share: float, digits: int = 1) -> str:
     """Write a share of 0 .. 1: ``0.951`` is ``95.1 %``."""
     return f"{100 * share:.{digits}f} %"
-
-
-def bar(share: float) -> str:
-    """Draw a share of 0 .. 1 as a bar of blocks."""
-    return "█" * round(_BAR_WIDTH * share)
 
 
 def mean_share(rates: Iterable[float | None]) -> str:

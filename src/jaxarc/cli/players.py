@@ -1,18 +1,17 @@
-"""From the name of an agent to the agent and the rules that it plays by."""
+"""From the name of an agent to the agent and the rules that it plays by, or to the solver."""
 
 import importlib.util
-import re
 import sys
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
 from jaxarc.agents import EditAgent
 from jaxarc.agents.saved_agent import load_policy, saved_experiment
+from jaxarc.cli.console import DEFAULT_FORMAT, DEFAULT_SIDE
 from jaxarc.config import JaxArcConfig
-from jaxarc.config.agent_training import Precision
+from jaxarc.config.agent_training import Precision, WhichCheckpoint
 from jaxarc.datasets import NotInstalledError, TaskSet, UnknownDatasetError
 from jaxarc.datasets.seen_pairs import pairs_seen_by
 from jaxarc.envs.spaces import action_space
@@ -29,11 +28,6 @@ from jaxarc.experts.expert import Caught
 from jaxarc.files import user_path
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.runs import RunFolder, locate_run
-from jaxarc.runs.run_state import WhichCheckpoint
-
-SEARCH: Final = "search"  # the agent that is a program search and plays no episode
-DEFAULT_FORMAT: Final = "bbox"
-DEFAULT_SIDE: Final = 30
 
 
 @dataclass(frozen=True)
@@ -59,31 +53,27 @@ class Player:
 
 
 def load_player(name: str, tasks: TaskSet, request: PlayRequest) -> Player:
-    """Return the agent that a name means: one of :data:`PLAIN_AGENTS`, a run folder, or a file of recorded actions.
+    """Return the agent that a name means: a plain one, a run folder, or a file of recorded actions.
 
     Raises:
-        AgentMismatchError: there is no such agent, or it cannot play by the requested rules.
+        AgentMismatchError: it cannot play by the requested rules.
         CheckpointError, TraceFileError, RecordingError, InvalidActionError: its file cannot be used.
     """
-    if name in PLAIN_AGENTS:
-        return PLAIN_AGENTS[name](request)
+    if name == "random":
+        rules = _plain_rules(request)
+        return Player(RandomPolicy(action_space(rules)), rules)
+    if name == "submit":
+        rules = _plain_rules(request)
+        return Player(SubmitPolicy.for_config(rules), rules)
+    if name == "painter":
+        return _painting_player(request)
     path = locate_run(Path(name))
     if path.is_dir():
         return _trained_player(RunFolder(path), tasks, request)
-    if path.is_file():
-        recordings = read_recordings(path)
-        longest = max((len(actions) for actions in recordings.values()), default=0)
-        rules = _plain_rules(request, max_episode_steps=longest + 1)
-        return Player(RecordedAgent.create(recordings, tasks, rules), rules)
-    raise AgentMismatchError(
-        f"--agent {name!r} is none of {', '.join((SEARCH, *PLAIN_AGENTS))}, nor ladder_l2_small, nor a folder of "
-        "jaxarc train, nor a file of recorded actions, nor module:function or file.py:function; correct it"
-    )
-
-
-def is_solver(name: str) -> bool:
-    """Whether a name is ``module:function`` or ``file.py:function``, and not the path of a file or folder."""
-    return re.fullmatch(r"([\w.]+|.+\.py):\w+", name) is not None and not Path(name).exists()
+    recordings = read_recordings(path)
+    longest = max((len(actions) for actions in recordings.values()), default=0)
+    rules = _plain_rules(request, max_episode_steps=longest + 1)
+    return Player(RecordedAgent.create(recordings, tasks, rules), rules)
 
 
 def load_solver(name: str) -> Solver:
@@ -120,16 +110,6 @@ def _module_of(file: Path) -> ModuleType:
     return module
 
 
-def _random_player(request: PlayRequest) -> Player:
-    rules = _plain_rules(request)
-    return Player(RandomPolicy(action_space(rules)), rules)
-
-
-def _submitting_player(request: PlayRequest) -> Player:
-    rules = _plain_rules(request)
-    return Player(SubmitPolicy.for_config(rules), rules)
-
-
 def _painting_player(request: PlayRequest) -> Player:
     if request.selection_format not in (None, DEFAULT_FORMAT):
         raise AgentMismatchError(
@@ -142,14 +122,6 @@ def _painting_player(request: PlayRequest) -> Player:
         )
     rules = _plain_rules(request, reveal_target=True, grid_format="planes", include_step_count=True)
     return Player(GreedyPainter(), rules)
-
-
-PLAIN_AGENTS: Final[Mapping[str, Callable[[PlayRequest], Player]]] = {
-    "random": _random_player,
-    "submit": _submitting_player,
-    "painter": _painting_player,
-}
-"""Agents that need no file: name -> function that makes one."""
 
 
 def _plain_rules(request: PlayRequest, **fields: Any) -> JaxArcConfig:

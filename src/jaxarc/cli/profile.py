@@ -10,10 +10,9 @@ import typer
 from rich.console import Console
 
 from jaxarc.agents.train import AgentTraining, update_program
-from jaxarc.cli.agent_run import load_training_pairs
 from jaxarc.cli.console import ConfigOption, JsonOption, escape, number_table, print_json
 from jaxarc.cli.settings import AnyExperiment, read_experiment
-from jaxarc.cli.surrogate_run import load_surrogate_task
+from jaxarc.cli.training_runs import load_surrogate_task, load_training_pairs
 from jaxarc.nn import init_optimizer, make_surrogate_optimizer
 from jaxarc.profiling import MemoryReport, memory_report, trace
 from jaxarc.runs.loop import Trainable

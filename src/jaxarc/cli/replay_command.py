@@ -9,7 +9,7 @@ import jax
 import typer
 from rich.console import Console
 
-from jaxarc.cli.console import AgentSeedOption, print_line, progress_bar
+from jaxarc.cli.console import DEFAULT_FORMAT, AgentSeedOption, print_line, progress_bar
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, require_kind
 from jaxarc.cli.replay_sources import (
     DEFAULT_DATASET,
@@ -20,7 +20,7 @@ from jaxarc.cli.replay_sources import (
     show_traces,
     to_episode,
 )
-from jaxarc.cli.trace_options import DEFAULT_FORMAT, CacheOption, FormatOption
+from jaxarc.cli.trace_options import CacheOption, FormatOption
 from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.experts.expert import EXPERTS
 from jaxarc.files import write_whole

@@ -10,8 +10,8 @@ import typer
 
 from jaxarc.agents import EditAgent
 from jaxarc.agents.saved_agent import load_policy, saved_experiment
-from jaxarc.cli.agent_run import load_training_pairs
 from jaxarc.cli.trace_options import find_expert_spec, find_pair, not_recorded, recorded_traces
+from jaxarc.cli.training_runs import load_training_pairs
 from jaxarc.config import ConfigValidationError, JaxArcConfig
 from jaxarc.constants import MAX_GRID_SIZE
 from jaxarc.datasets import TaskSet, load_tasks

@@ -7,7 +7,6 @@ from typing import Annotated, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -50,7 +49,6 @@ def rollout(
     cores: Annotated[
         int | None, typer.Option(min=1, help="CPU cores to use. Default: all; no effect on accelerators.")
     ] = None,
-    per_task: Annotated[bool, typer.Option("--per-task", help="Count how many of the tasks were played.")] = False,
     multihost: Annotated[
         bool,
         typer.Option("--multihost", help="Run as one of several processes; SLURM sets the options below."),
@@ -75,7 +73,7 @@ def rollout(
     processes = ParallelConfig(0, "seeds", multihost, coordinator_address, num_processes, process_id)
     config = {"selection_format": selection_format, "max_episode_steps": max_steps, "history_enabled": history}
     asked = {"DATASET": dataset, "--num-envs": num_envs, "--steps": steps, "--repeats": repeats}
-    asked |= {"--seed": seed, "--per-task": per_task, **config}
+    asked |= {"--seed": seed, **config}
     with distributed_session(processes):
         if multihost:
             require_same({**asked, **library_versions(), "the code of jaxarc": code_digest()})
@@ -86,9 +84,7 @@ def rollout(
         params = replicate(params, mesh)
         env = EpisodeStatistics(AutoReset(inner))
         policy = RandomPolicy(env.action_space(params))
-        compiled = compile_rollout(
-            env, params, policy, num_envs, steps, mesh, chunk_steps=_CHUNK_STEPS, count_tasks=per_task
-        )
+        compiled = compile_rollout(env, params, policy, num_envs, steps, mesh, chunk_steps=_CHUNK_STEPS)
         columns = (MofNCompleteColumn(), TextColumn("steps"), TimeRemainingColumn())
         total = steps * repeats
         with progress_bar("playing", *columns, total=total, is_shown=is_primary()) as show:
@@ -112,7 +108,6 @@ class _Played(NamedTuple):
 
     totals: MetricTotals
     seconds: list[float]  # of each repeat
-    counts: np.ndarray | None  # of each task: episodes and solved ones, [2, T]; None where they are not counted
 
 
 def _play(
@@ -129,7 +124,6 @@ def _play(
     states = jax.block_until_ready(next(compiled.chunks(params, policy, key_first)).carry.states)
     totals = None
     seconds = []
-    counts = None
     before = 0  # steps of the repeats so far
     for key_repeat in keys:
         start = time.perf_counter()
@@ -139,20 +133,18 @@ def _play(
         seconds.append(time.perf_counter() - start)
         totals = result.totals if totals is None else totals + result.totals
         before += result.num_steps
-        if (found := result.task_counts) is not None:
-            counts = np.stack(found) + (0 if counts is None else counts)
     assert totals is not None
-    return _Played(totals, seconds, counts)
+    return _Played(totals, seconds)
 
 
 def _results(dataset: str, num_envs: int, num_devices: int, compile_seconds: float, played: _Played) -> dict[str, Any]:
-    totals, seconds, counts = played
+    totals, seconds = played
     steps = totals.steps // len(seconds)
     speeds = sorted(steps / each for each in seconds)
     mean_return = None
     if totals.episodes and totals.return_sum is not None:
         mean_return = totals.return_sum / totals.episodes
-    results = {
+    return {
         "dataset": dataset,
         "num_envs": num_envs,
         "steps": steps // num_envs,
@@ -164,10 +156,6 @@ def _results(dataset: str, num_envs: int, num_devices: int, compile_seconds: flo
         "mean_return": mean_return,
         "solved_episodes": totals.solved,
     }
-    if counts is not None:
-        tried, solved = (int((row > 0).sum()) for row in counts)
-        results["tasks"] = {"played": tried, "solved": solved, "total": counts.shape[1]}
-    return results
 
 
 def _table(results: dict[str, Any]) -> Table:
@@ -182,7 +170,4 @@ def _table(results: dict[str, Any]) -> Table:
     table.add_row("episodes", f"{results['episodes']:,}")
     table.add_row("mean return", "no episode ended" if mean is None else f"{mean:.3f}")
     table.add_row("solved episodes", f"{results['solved_episodes']:,}")
-    if "tasks" in results:
-        tasks = results["tasks"]
-        table.add_row("tasks", f"{tasks['played']:,} of {tasks['total']:,} played, {tasks['solved']:,} solved")
     return table

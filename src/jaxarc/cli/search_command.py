@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -13,12 +13,12 @@ from rich.columns import Columns
 from rich.console import Console
 from rich.panel import Panel
 
-from jaxarc.cli.console import JsonOption, escape, percent, print_json, progress_bar
+from jaxarc.cli.console import DatasetOption, JsonOption, escape, percent, print_json, progress_bar
 from jaxarc.cli.picture_files import RENDERERS, bytes_of, require_kind
 from jaxarc.cli.signals import signals_interrupt
-from jaxarc.cli.tasks import find_task
 from jaxarc.config import SearchConfig
 from jaxarc.datasets import TaskSet
+from jaxarc.datasets.task_search import find_task
 from jaxarc.errors import visible
 from jaxarc.evaluation.solver import SolvedTask
 from jaxarc.files import write_whole
@@ -38,10 +38,7 @@ def _print_functions(asked: bool) -> None:
 
 def search(
     name: Annotated[str, typer.Argument(help="Id or title of a task, such as 007bbfb7.", metavar="TASK")],
-    dataset: Annotated[
-        str | None,
-        typer.Option(help="Name of a dataset or path of a folder; by default every dataset is searched."),
-    ] = None,
+    dataset: DatasetOption = None,
     answers: Annotated[int, typer.Option(min=1, max=100, help="Different answers.")] = SearchConfig.answers,
     seconds: Annotated[float, typer.Option(min=0, help="Time limit of a test input.")] = SearchConfig.seconds,
     max_cost: Annotated[
@@ -73,7 +70,7 @@ def search(
     """
     kind = None if output is None else require_kind(output, *RENDERERS)
     config = SearchConfig(answers=answers, seconds=seconds, max_cost=max_cost, max_states=max_states)
-    tasks, task_id = find_task(name, dataset)
+    tasks, _, task_id = find_task(name, dataset)
     task = tasks.raw_task(task_id)
     if dataset is None and len(tasks) > 1 and name.casefold() not in (task_id.casefold(), task.title.casefold()):
         raise typer.BadParameter(
@@ -146,31 +143,8 @@ def search_tasks(
         "seconds_of_search": round(sum(result.seconds for result in finished), 1),
         "processes": workers,
         "minutes": minutes,
-        "ledger": _ledger(tasks, found),
     }
     return solved, about, programs
-
-
-def _ledger(tasks: TaskSet, found: dict[str, dict[int, SearchResult]]) -> dict[str, Any]:
-    """Count the solved outputs by how many demonstrations the right program explains, and by its functions."""
-    explained = partly = 0
-    functions: Counter[str] = Counter()
-    layers: Counter[int] = Counter()
-    for task in tasks:
-        for index, result in found[task.task_id].items():
-            answer = task.test[index][1]
-            right = [one for one in result.answers if answer.size and np.array_equal(one.answer, answer)]
-            if right and (program := right[0].program) is not None:
-                explained += right[0].fits_all
-                partly += not right[0].fits_all
-                functions.update(program.functions)
-                layers[len(program.layers)] += 1
-    return {
-        "solved_explained": explained,
-        "solved_partly_explained": partly,
-        "solved_by_layers": dict(sorted(layers.items())),
-        "solved_by_function": dict(sorted(functions.items(), key=lambda one: (-one[1], one[0]))),
-    }
 
 
 def _facts(result: SearchResult, answer: np.ndarray) -> dict[str, Any]:

@@ -16,10 +16,9 @@ from omegaconf import OmegaConf
 from omegaconf.errors import GrammarParseError, OmegaConfBaseException
 from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent, YAMLError, parse
 
-from jaxarc import __version__
 from jaxarc.agents.experiment import Experiment
 from jaxarc.config import ConfigValidationError, build
-from jaxarc.config.build import CheckedConfig, UnknownFieldError, check_known
+from jaxarc.config.build import CheckedConfig, check_known
 from jaxarc.config.choices import EXPERIMENT, RULES, SURROGATE, check_choice, compose
 from jaxarc.files import CHECKSUM
 from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
@@ -81,10 +80,7 @@ def read_experiment(overrides: Sequence[str], file: Path | None = None) -> Any:
             OmegaConf.update(config, override.key_or_group, override.value(), merge=False, force_add=True)
         mapping = OmegaConf.to_container(config, resolve=True)
     assert isinstance(mapping, dict)
-    try:
-        return experiment_of(mapping, presets)
-    except UnknownFieldError as error:
-        raise _naming_the_writer(error, file) from error
+    return experiment_of(mapping, presets)
 
 
 def experiment_of(mapping: Mapping[Any, Any], presets: str = EXPERIMENT) -> Any:
@@ -225,16 +221,3 @@ def _require_plain(file: Path) -> None:
             raise ConfigValidationError(
                 f"jaxarc train: {file}, line {event.start_mark.line + 1} {what}; write each value out, as --show does"
             )
-
-
-def _naming_the_writer(error: UnknownFieldError, file: Path | None) -> UnknownFieldError:
-    """Say which version wrote the config of a run folder that names a field which this version does not have."""
-    if file is None or file.suffix != ".json":
-        return error
-    written = json.loads(file.read_bytes())
-    version = written.get("versions", {}).get("jaxarc", "unknown")
-    revision = written.get("git_revision") or "unknown"
-    return UnknownFieldError(
-        f"{error} {file} was written by jaxarc {version} (git revision {revision}), and this is {__version__}; "
-        "remove the field, or use that version"
-    )

@@ -18,15 +18,13 @@ from jaxarc.datasets.installed import (
     install,
     installed_names,
     installed_path,
-    read_installed,
     uninstall,
 )
 from jaxarc.datasets.json_files import read_json
 from jaxarc.datasets.task_search import find_task
-from jaxarc.datasets.task_set import TaskSet, digest_of
+from jaxarc.datasets.task_set import TaskSet
 from jaxarc.errors import JaxarcError, visible
 from jaxarc.files import file_names, write_whole
-from jaxarc.tasks.raw_task import TaskFormatError
 
 
 def download(
@@ -72,17 +70,12 @@ def import_tasks(
     """
     chosen = _name_for(path, name)
     tasks = _read(path, chosen)
-    if _is_same_set(tasks, chosen):
-        typer.echo(f"{chosen} is already installed: {len(tasks)} tasks in {installed_path(chosen)}")
-        return
     if installed_path(chosen).exists() and not replace:
         raise FileExistsError(
-            f"{chosen!r} is installed already, with other tasks, in {installed_path(chosen)}; "
+            f"{chosen!r} is installed already in {installed_path(chosen)}; "
             "give another --name, or --replace to replace it"
         )
     typer.echo(f"{chosen}: {len(tasks)} tasks in {install(tasks, chosen)}")
-    if chosen not in ARCHIVES and (published := _published_as(tasks)):
-        typer.echo(f"These are the tasks of {published}; import them with --name {published} to find them as that.")
 
 
 def remove(
@@ -119,8 +112,8 @@ def export(
     try:
         chosen = list(load_tasks(name))
     except UnknownDatasetError:
-        found = find_task(name)
-        chosen = [found.tasks.raw_task(found.task_id)]
+        tasks, _, task_id = find_task(name)
+        chosen = [tasks.raw_task(task_id)]
     names = file_names(task.task_id for task in chosen)
     files = {folder / f"{names[task.task_id]}.json": task for task in chosen}
     there = [file for file in files if file.exists()]
@@ -176,18 +169,3 @@ def _read(path: Path, name: str) -> TaskSet:
     if path.is_file() and (path.suffix == ".zip" or zipfile.is_zipfile(path)):
         return read_zip(path)
     return read_json(path)
-
-
-def _published_as(tasks: TaskSet) -> str | None:
-    digest = digest_of(tasks)
-    return next((name for name, archive in ARCHIVES.items() if archive.digest == digest), None)
-
-
-def _is_same_set(tasks: TaskSet, name: str) -> bool:
-    if name not in installed_names():
-        return False
-    try:
-        there = read_installed(name)
-    except TaskFormatError:  # damaged, or another program's file
-        return False
-    return digest_of(there) == digest_of(tasks) and there.task_ids == tasks.task_ids

@@ -1,11 +1,10 @@
 """``jaxarc tasks``: list the datasets, draw a task, count, verify, download, import, remove and export."""
 
-import contextlib
-import difflib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+import numpy as np
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -13,13 +12,24 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxarc.cli import task_files
-from jaxarc.cli.console import JsonOption, complete_dataset, escape, pair_of, print_json, print_line
+from jaxarc.cli.console import (
+    DatasetArgument,
+    DatasetOption,
+    JsonOption,
+    escape,
+    number_table,
+    pair_of,
+    print_json,
+    print_line,
+)
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, bytes_of, require_kind
-from jaxarc.cli.task_checks import issues_of, plain_datasets, stats, verify
-from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_dataset, load_tasks
-from jaxarc.datasets.dataset import Dataset
+from jaxarc.constants import MAX_GRID_SIZE, NUM_COLORS
+from jaxarc.datasets.catalogue import dataset_names, find_dataset, load_tasks
+from jaxarc.datasets.dataset import Dataset, find_mismatches
 from jaxarc.datasets.installed import splits_json
-from jaxarc.datasets.published import is_concept
+from jaxarc.datasets.json_files import find_problems
+from jaxarc.datasets.selectors import keeps_shape
+from jaxarc.datasets.task_search import find_task
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.errors import visible
 from jaxarc.files import write_whole
@@ -28,7 +38,6 @@ from jaxarc.render.palette import PALETTES
 from jaxarc.render.terminal import render_task
 from jaxarc.tasks.procedural import procedural_names
 from jaxarc.tasks.raw_task import RawTask, TaskFormatError
-from jaxarc.tasks.registry import UnknownTaskError
 
 app = typer.Typer(
     help="List, draw, count, verify, download, import, remove and export ARC tasks.",
@@ -36,9 +45,9 @@ app = typer.Typer(
     add_completion=False,
 )
 
-_NOT_HERE: Final = "not here"
 _COUNTS: Final = ("num_tasks", "num_train", "num_test", "max_grid_shape")
 _WIDTH_FOR_WORDS: Final = 120  # columns of the terminal
+_SHOWN_PROBLEMS: Final = 100
 
 
 @app.command("list")
@@ -55,20 +64,19 @@ def list_datasets(as_json: JsonOption = False) -> None:
         print_json([_facts(dataset) for dataset in map(find_dataset, dataset_names())])
         return
     console = Console()
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1), show_edge=False)
-    table.add_column("dataset", no_wrap=True)
-    for column in ("tasks", "train", "test", "largest"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("where", no_wrap=True)
+    table = number_table(
+        "dataset", "tasks", "train", "test", "largest", box=SIMPLE_HEAD, padding=(0, 1), show_edge=False
+    )
+    table.add_column("where")
+    for column in table.columns:
+        column.no_wrap = True
     if console.width >= _WIDTH_FOR_WORDS:
         table.add_column("what")
-    for dataset in plain_datasets():
+    for dataset in _stored_datasets():
         for row in _rows(dataset):
             table.add_row(*map(escape, row[: len(table.columns)]))
     console.print(table)
-    concepts = [name.partition("/")[2] for name in dataset_names() if is_concept(name)]
     rules = [name.partition("/")[2] for name in procedural_names()]
-    console.print(f"concept-arc/CONCEPT, ten tasks each: {', '.join(concepts)}", highlight=False)
     console.print(f"procedural/RULE, unlimited tasks: {', '.join(rules)}", highlight=False)
     console.print("Download what is not here: jaxarc tasks download NAME", highlight=False)
 
@@ -76,13 +84,7 @@ def list_datasets(as_json: JsonOption = False) -> None:
 @app.command()
 def show(
     name: Annotated[str, typer.Argument(help="Id or title of a task, such as 007bbfb7, or name of a dataset.")],
-    dataset: Annotated[
-        str | None,
-        typer.Option(
-            help="Name of a dataset or path of a folder; by default every dataset is searched.",
-            autocompletion=complete_dataset,
-        ),
-    ] = None,
+    dataset: DatasetOption = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help=f"Draw into this file instead: {', '.join(RENDERERS)}.")
     ] = None,
@@ -98,7 +100,7 @@ def show(
         jaxarc tasks show l6xyz --dataset my_tasks/ -o task.svg
     """
     kind = None if output is None else require_kind(output, *RENDERERS)
-    tasks, task_id = find_task(name, dataset)
+    tasks, _, task_id = find_task(name, dataset)
     raw = tasks.raw_task(task_id)
     only = None if pair is None else pair_of(raw, pair)
     if as_json:
@@ -121,17 +123,131 @@ def show(
     for label, words in (("title", raw.title), ("concept", _concept_of(raw, tasks))):
         if words:
             console.print(Text(visible(f"{label}: {words}")))
-    issue = issues_of(tasks).get(task_id)
-    if issue is not None:
-        console.print(Text(f"reported: {issue.report} ({issue.source})", style="yellow"))
 
 
-app.command("stats")(stats)
-app.command("verify")(verify)
+@app.command()
+def stats(name: DatasetArgument, as_json: JsonOption = False) -> None:
+    """Count tasks, pairs and colors, and show how large the grids are and how much padding costs.
+
+    Examples:
+        jaxarc tasks stats arc-agi-1/training
+        jaxarc tasks stats my_tasks/ --json
+    """
+    tasks = load_tasks(name)
+    train, test, drawn = ([len(getattr(task, pairs)) for task in tasks] for pairs in ("train", "test", "all_pairs"))
+    colors = [np.unique(np.concatenate([grid.ravel() for _, grid in task.named_grids()])) for task in tasks]
+    counts = {
+        "dataset": tasks.name,
+        "num_tasks": len(tasks),
+        "num_train_pairs": sum(train),
+        "num_test_pairs": sum(test),
+        "num_pairs": sum(drawn),
+        "has_answers": tasks.has_answers,
+        "num_same_shape": sum(map(keeps_shape, tasks)),
+        "colors": np.unique(np.concatenate(colors)).tolist(),
+        "concepts": sorted({task.concept for task in tasks} - {""}),
+        "max_grid_shape": tasks.max_grid_shape,
+        "largest_sides": {task.task_id: max(task.grid_shape) for task in tasks},
+    }
+    if as_json:
+        print_json(counts)
+        return
+    height, width = tasks.max_grid_shape
+    spread = lambda counts: f"{min(counts)}..{max(counts)} a task"
+    same_shape = counts["num_same_shape"]
+    table = Table("", "count", title=escape(tasks.name))
+    table.add_row("tasks", str(len(tasks)))
+    table.add_row("train pairs", f"{sum(train)} ({spread(train)})")
+    table.add_row("test pairs", f"{sum(test)} ({spread(test)})")
+    if tasks.has_pools:
+        table.add_row("pairs to draw from", f"{sum(drawn)} ({spread(drawn)})")
+    table.add_row("answers", "known" if tasks.has_answers else "unknown")
+    table.add_row("output as large as input", f"{same_shape} tasks ({100 * same_shape / len(tasks):.0f} %)")
+    table.add_row("colors", f"{len(counts['colors'])} of {NUM_COLORS} ({spread(list(map(len, colors)))})")
+    table.add_row("concepts", str(len(counts["concepts"])))
+    table.add_row("largest grids", f"{height}x{width}")
+    for side in dict.fromkeys([(height, width), (MAX_GRID_SIZE, MAX_GRID_SIZE)]):
+        table.add_row("buffer at {}x{}".format(*side), _buffer(tasks, *side))
+    Console().print(table)
+
+
+@app.command()
+def verify(
+    name: Annotated[
+        str | None, typer.Argument(help="Name of a dataset, or path of a file or folder.", show_default=False)
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Verify every version of every installed dataset.")] = False,
+) -> None:
+    """Check every task by the rules of the format, and the dataset by its counts and digest.
+
+    Lists the first problem of each task. The exit code is 1 if there are any.
+
+    Examples:
+        jaxarc tasks verify arc-agi-1/training
+        jaxarc tasks verify my_tasks/
+        jaxarc tasks verify --all
+    """
+    if (name is None) != every:
+        raise typer.BadParameter("give the name of a dataset, a path, or --all")
+    chosen = [name] if name is not None else [one for dataset in _stored_datasets() for one in _versions_here(dataset)]
+    table = Table("verified", "tasks", "compared with pinned", "problems")
+    problems: list[tuple[str, str]] = []
+    with Console(stderr=True).status("Verifying ..."):
+        for one in chosen:
+            tasks, checked, found = _verify(one)
+            count = "-" if tasks is None else str(len(tasks)) + ("" if tasks.has_answers else ", answers unknown")
+            table.add_row(escape(one), count, checked, f"[red]{len(found)}[/]" if found else "[green]none[/]")
+            problems += found
+    for column in table.columns:
+        column.no_wrap = True
+    console = Console()
+    console.print(table)
+    if problems:
+        table = Table("task", "problem", title=f"{len(problems)} problems", show_lines=True)
+        for task_id, message in problems[:_SHOWN_PROBLEMS]:
+            table.add_row(escape(task_id or "-"), escape(message))
+        console.print(table)
+        raise typer.Exit(1)
+
+
 app.command("download")(task_files.download)
 app.command("import")(task_files.import_tasks)
 app.command("remove")(task_files.remove)
 app.command("export")(task_files.export)
+
+
+def _buffer(tasks: TaskSet, height: int, width: int) -> str:
+    pairs = [pair for task in tasks for pair in task.all_pairs]
+    padded = 2 * len(pairs) * height * width
+    cells = sum(grid.size for pair in pairs for grid in pair)
+    return f"{padded / 1e6:.2f} MB, {100 * (1 - cells / padded):.0f} % of it padding"
+
+
+def _stored_datasets() -> Iterator[Dataset]:
+    """Yield every dataset but those that rules make."""
+    return (find_dataset(name) for name in dataset_names() if name not in procedural_names())
+
+
+def _versions_here(dataset: Dataset) -> list[str]:
+    if not dataset.where():
+        return []
+    return [f"{dataset.name}@{version}" for version in dataset.version_names] or [dataset.name]
+
+
+def _verify(name: str) -> tuple[TaskSet | None, str, list[tuple[str, str]]]:
+    """Return the tasks of a dataset or path, what of them is pinned, and each problem with the id of its task."""
+    base, _, version = name.partition("@")
+    if name not in dataset_names() and Path(name).exists():
+        problems = [(problem.task_id, problem.message) for problem in find_problems(name)]
+        return None if problems else load_tasks(name), "nothing", problems
+    try:
+        tasks = load_tasks(name, cache=False)
+    except TaskFormatError as error:
+        return None, "nothing", [("", str(error))]
+    pinned = find_dataset(base).version(version or None)
+    pins = {"counts": pinned.num_tasks is not None, "digest": bool(pinned.digest)}
+    checked = " and ".join(what for what, is_pinned in pins.items() if is_pinned) or "nothing"
+    return tasks, checked, [("", message) for message in find_mismatches(pinned, tasks)]
 
 
 def _concept_of(task: RawTask, tasks: TaskSet) -> str:
@@ -141,7 +257,7 @@ def _concept_of(task: RawTask, tasks: TaskSet) -> str:
 
 def _rows(dataset: Dataset) -> Iterator[tuple[str, ...]]:
     """Yield a row for a dataset, and one for each further version of it."""
-    where = dataset.where() or _NOT_HERE
+    where = dataset.where() or "not here"
     for number, version in enumerate(dataset.versions):
         note = version.note or dataset.description
         counts = [getattr(version, field) for field in _COUNTS]
@@ -166,37 +282,3 @@ def _facts(dataset: Dataset) -> dict[str, Any]:
     """Return what the list says of a dataset: counts are None where they are not pinned."""
     versions = [{"name": one.name, **{field: getattr(one, field) for field in _COUNTS}} for one in dataset.versions]
     return {"name": dataset.name, "where": dataset.where() or None, "versions": versions}
-
-
-def find_task(name: str, dataset: str | None) -> tuple[TaskSet, str]:
-    """Return a task, by id or title, and the set it was found in; or the first task of a dataset."""
-    if dataset is not None:
-        tasks = load_tasks(dataset)
-        return tasks, _by_title([tasks], name) or tasks.raw_task(name).task_id
-    with contextlib.suppress(UnknownDatasetError):
-        tasks = load_tasks(name)
-        return tasks, tasks.task_ids[0]
-    sets = []
-    for known in plain_datasets():
-        if known.where():
-            sets.append(load_tasks(known.name))
-            if name in sets[-1]:
-                return sets[-1], name
-    for tasks in sets:
-        if found := _by_title([tasks], name):
-            return tasks, found
-    raise UnknownTaskError(_unknown(name, sets))
-
-
-def _by_title(sets: list[TaskSet], title: str) -> str | None:
-    wanted = title.casefold()
-    return next((task.task_id for tasks in sets for task in tasks if task.title.casefold() == wanted), None)
-
-
-def _unknown(name: str, sets: list[TaskSet]) -> str:
-    spellings = {task.task_id.casefold(): task.task_id for tasks in sets for task in tasks}
-    spellings |= {task.title.casefold(): task.title for tasks in sets for task in tasks if task.title}
-    spellings |= {known.casefold(): known for known in dataset_names()}
-    near = difflib.get_close_matches(name.casefold(), spellings, n=3, cutoff=0.5)
-    hint = f"; did you mean {', '.join(repr(spellings[one]) for one in near)}?" if near else ""
-    return f"no task {name!r} in the {len(sets)} datasets that are here, and no dataset of this name{hint}"

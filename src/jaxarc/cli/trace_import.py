@@ -1,9 +1,8 @@
 """``jaxarc traces import``: lines of JSON, and what people did in the O2ARC editor."""
 
-import json
 from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 from rich.console import Console
@@ -13,7 +12,6 @@ from jaxarc.cli.console import DatasetArgument, escape, number_table, print_line
 from jaxarc.cli.trace_options import CacheOption, Played, find_pair, solved_in_environment
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.experts import ExpertError, Pair
-from jaxarc.files import write_whole
 from jaxarc.tasks import UnknownTaskError
 from jaxarc.traces import Trace, TraceCache, WorkUnit, pairs_by_id
 from jaxarc.traces.minari_sets import PREFIX, read_minari
@@ -39,10 +37,6 @@ def import_traces(
     ],
     dataset: DatasetArgument,
     cache: CacheOption = None,
-    verdicts: Annotated[
-        Path | None,
-        typer.Option(help="For sessions of people: write the verdict on each into this file, a line of JSON each."),
-    ] = None,
 ) -> None:
     """Import traces and keep those that solve their pair when they are replayed in the environment.
 
@@ -55,14 +49,12 @@ def import_traces(
 
     Examples:
         jaxarc traces import traces.jsonl arc-agi-1/training
-        jaxarc traces import ARCTraj.csv arc-agi-1/training --verdicts verdicts.jsonl
+        jaxarc traces import ARCTraj.csv arc-agi-1/training
     """
     tasks = load_tasks(dataset)
     console = Console()
     of_minari = str(file).startswith(PREFIX)
     is_ours = file.suffix == ".jsonl" or of_minari
-    if is_ours and verdicts is not None:
-        raise typer.BadParameter("is for sessions of people (*.csv, *.json); leave it out", param_hint="--verdicts")
     people = None if is_ours else convert_sessions(read_human_sessions(file), tasks)
     lines = read_minari(str(file).removeprefix(PREFIX)) if of_minari else read_trace_lines(file)
     candidates, rejected = _read_lines(lines, tasks) if people is None else _of_people(people, tasks)
@@ -77,18 +69,13 @@ def import_traces(
         print_line(console, f"{num_known:,} are no shorter than those in the cache, which stay")
     if people is not None:
         console.print(_verdict_table(people, refused))
-        if verdicts is not None:
-            lines = (json.dumps(_verdict_json(one, one.name in refused)) for one in people.verdicts)
-            write_whole(verdicts, "".join(f"{line}\n" for line in lines).encode())
-            print_line(console, f"Verdicts: {verdicts}")
     if rejected:
         table = Table("rejected", "because")
         for name, reason in rejected[:_SHOWN]:
             table.add_row(escape(name), escape(reason))
         console.print(table)
         if len(rejected) > _SHOWN:
-            rest = "" if is_ours or verdicts is not None else "; --verdicts FILE writes all"
-            print_line(console, f"and {len(rejected) - _SHOWN:,} more{rest}")
+            print_line(console, f"and {len(rejected) - _SHOWN:,} more")
     if not (kept or num_known) or (is_ours and rejected):
         raise typer.Exit(1)
 
@@ -146,16 +133,3 @@ def _verdict_table(people: HumanTraces, refused: Set[str]) -> Table:
         counts = (len(found), sum(one.num_steps for one in found), sum(one.num_rewritten for one in found), len(pairs))
         table.add_row(verdict, kind, *(f"{count:,}" for count in counts))
     return table
-
-
-def _verdict_json(one: SessionVerdict, is_refused: bool) -> dict[str, Any]:
-    return {
-        "session": one.name,
-        "task": one.task_id,
-        "verdict": "rejected" if is_refused else one.verdict,
-        "pair": None if one.pair_id is None else f"{one.pair_id.split}/{one.pair_id.pair_index}",
-        "steps": one.num_steps,
-        "rewritten": one.num_rewritten,
-        "actions": None if one.trace is None else len(one.trace.actions),
-        "reason": _UNSOLVED if is_refused else one.reason or None,
-    }

@@ -19,7 +19,6 @@ from jaxarc.traces.trace_files import TraceFileError
 from jaxarc.traces.units import PairChoice
 
 DEFAULT_EXPERT: Final = "painter"
-DEFAULT_FORMAT: Final = "bbox"
 
 ExpertOption = Annotated[
     str, typer.Option(help=f"{', '.join(EXPERTS)}, or module:attribute of your own.", metavar="EXPERT")

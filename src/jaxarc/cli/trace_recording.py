@@ -10,11 +10,18 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from jaxarc.cli.console import DatasetArgument, QuietOption, escape, number_table, print_line, progress_bar
+from jaxarc.cli.console import (
+    DEFAULT_FORMAT,
+    DatasetArgument,
+    QuietOption,
+    escape,
+    number_table,
+    print_line,
+    progress_bar,
+)
 from jaxarc.cli.signals import GracefulStop
 from jaxarc.cli.trace_options import (
     DEFAULT_EXPERT,
-    DEFAULT_FORMAT,
     CacheOption,
     ExpertOption,
     FormatOption,

@@ -7,14 +7,11 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
-from jaxarc import constants as c
-from jaxarc.cli.console import DatasetArgument, escape, number_table, print_line, print_list
+from jaxarc.cli.console import DEFAULT_FORMAT, DatasetArgument, escape, number_table, print_line, print_list
 from jaxarc.cli.trace_import import import_traces
 from jaxarc.cli.trace_options import (
     DEFAULT_EXPERT,
-    DEFAULT_FORMAT,
     CacheOption,
     ExpertOption,
     FormatOption,
@@ -22,20 +19,16 @@ from jaxarc.cli.trace_options import (
     find_expert_spec,
     find_pair,
     not_recorded,
-    pair_id_of,
     recorded_traces,
     solved_in_environment,
 )
 from jaxarc.cli.trace_recording import record
 from jaxarc.datasets import UnknownDatasetError, load_tasks
 from jaxarc.datasets.task_search import lasting_name
-from jaxarc.errors import visible
 from jaxarc.experts import ExpertError, Pair
-from jaxarc.experts.host_canvas import HostCanvas, check_solution
-from jaxarc.render.actions import describe_action
-from jaxarc.render.terminal import render_grid
+from jaxarc.experts.host_canvas import check_solution
 from jaxarc.tasks import UnknownTaskError
-from jaxarc.traces import ExpertSpec, TraceCache, WorkUnit, pairs_by_id
+from jaxarc.traces import ExpertSpec, TraceCache, pairs_by_id
 from jaxarc.traces.minari_sets import PREFIX, write_minari
 from jaxarc.traces.trace_files import TraceFileError, TraceLine, read_trace_lines, write_trace_file
 
@@ -154,7 +147,7 @@ def export(
     pairs: PairsOption = "test",
     cache: CacheOption = None,
 ) -> None:
-    """Write recorded traces into a file. jaxarc evaluate reads traces of test pairs as --agent or --expert.
+    """Write recorded traces into a file. jaxarc evaluate reads traces of test pairs as --agent.
 
     Examples:
         jaxarc traces export arc-agi-1/training traces.jsonl --pairs all
@@ -171,35 +164,3 @@ def export(
         write_trace_file(file, traces, {"dataset": lasting_name(dataset)})
     which = "" if pairs == "all" else f" of {pairs} pairs (--pairs all writes every pair's)"
     print_line(Console(), f"{len(traces):,} traces{which}: {file}")
-
-
-@app.command()
-def replay(
-    dataset: DatasetArgument,
-    task: Annotated[str, typer.Argument(help="Id of a task.")],
-    pair: Annotated[str, typer.Argument(help="train/0, test/0, ...")] = "train/0",
-    expert: ExpertOption = DEFAULT_EXPERT,
-    action_format: FormatOption = DEFAULT_FORMAT,
-    cache: CacheOption = None,
-) -> None:
-    """Draw a recorded trace: the input, and the grid after each action.
-
-    Examples:
-        jaxarc traces replay arc-agi-1/training 007bbfb7 train/0
-    """
-    tasks = load_tasks(dataset)
-    pair_id = pair_id_of(tasks, task, pair)
-    spec = find_expert_spec(expert, action_format)
-    found = find_pair(tasks.raw_task(pair_id.task_id), pair_id)
-    trace = TraceCache(cache).get(WorkUnit(found, spec).content_hash)
-    if trace is None:
-        raise not_recorded(spec, pair_id.node, dataset, expert)
-    canvas = HostCanvas(found.input)
-    console = Console()
-    console.print(Text(visible(f"{pair_id.node} by {spec.title}: {len(trace.actions)} actions"), style="bold"))
-    console.print(Text("input"), render_grid(canvas.grid), sep="\n")
-    for number, action in enumerate(trace.actions, start=1):
-        canvas.apply(action, action_format)
-        console.print(Text(f"{number}. {describe_action(action, action_format)}"))
-        if action[0] != c.SUBMIT:
-            console.print(render_grid(canvas.grid))

@@ -17,11 +17,17 @@ from typer.core import TyperCommand
 
 from jaxarc.agents import Experiment
 from jaxarc.agents.train import AgentResult
-from jaxarc.cli.agent_run import AgentRun, agent_session, last_reports
 from jaxarc.cli.console import ConfigOption, LiveLine, QuietOption, escape, mean_share, number_table, warn
 from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, parse_override, read_experiment, topics_of
 from jaxarc.cli.signals import GracefulStop, ensured
-from jaxarc.cli.surrogate_run import SurrogateRun, measured_parts, surrogate_session
+from jaxarc.cli.training_runs import (
+    AgentRun,
+    SurrogateRun,
+    agent_session,
+    last_reports,
+    measured_parts,
+    surrogate_session,
+)
 from jaxarc.config import ConfigValidationError
 from jaxarc.parallel import ProcessError, allgather_text, is_distributed, is_primary
 from jaxarc.runs import RunFolder, TrainingDivergedError, create_run_folder, open_run_folder

@@ -11,6 +11,7 @@ from jaxarc.config.agent_training import (
     NetworkConfig,
     ParallelConfig,
     ScheduleConfig,
+    SearchConfig,
     TaskConfig,
     TrainingConfig,
 )
@@ -26,7 +27,6 @@ from jaxarc.config.environment_rules import (
     ObservationConfig,
     RewardConfig,
 )
-from jaxarc.config.search import SearchConfig
 from jaxarc.config.surrogate import (
     GraphsConfig,
     LookaheadConfig,

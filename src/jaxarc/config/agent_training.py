@@ -1,4 +1,4 @@
-"""The choices of a training run: tasks, network, learning, evaluation, devices, checkpoints and logs."""
+"""The choices of a training run, of its tasks, network, learning, devices, checkpoints and logs; and of a search."""
 
 import re
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ from jaxarc.config.environment_rules import AugmentationConfig
 from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS
 
 Decay: TypeAlias = Literal["linear", "cosine", "constant"]
+WhichCheckpoint: TypeAlias = Literal["best", "last"]
 Precision: TypeAlias = Literal["float32", "tensorfloat32", "bfloat16", "float16"]
 
 _MAX_WEIGHT: Final = 1e6  # of a term of the loss
@@ -264,6 +265,21 @@ class LoggingConfig(CheckedConfig):
             problems.append("wandb_project must not be empty")
         wrong = [name for name in self.writers if re.fullmatch(r"[\w.]+:\w+", name) is None]
         return problems + [f"writers must each be module:class, got {name!r}" for name in wrong]
+
+
+MAX_COST: Final = 12  # of a state, whatever the budget
+
+
+@dataclass(frozen=True)
+class SearchConfig(CheckedConfig):
+    """How far a search goes at one test input; one that reaches a limit answers with what it has."""
+
+    max_cost: int = limited(6, low=0, high=MAX_COST)  # of a state: an image function costs 2, one of a list 1
+    max_states: int = limited(400_000, low=1, high=5_000_000)  # different states of each naming of the colors
+    megabytes: int = limited(1000, low=1)  # of images, about, for each process
+    seconds: float = limited(30.0, low=0.0)  # after which no function is applied any more
+    answers: int = limited(2, low=1, high=100)  # different answers at most
+    sizes: int = limited(2, low=1, high=10)  # guesses of the answer's size
 
 
 def not_above_learning_rate(final: float, highest: float) -> list[str]:

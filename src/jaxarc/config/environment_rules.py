@@ -11,7 +11,7 @@ from jaxarc.config.build import CheckedConfig, build, check_known, limited
 from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS, NUM_OPERATIONS
 
 SelectionFormat: TypeAlias = Literal["point", "bbox", "mask"]
-TooLarge: TypeAlias = Literal["refuse", "report", "skip"]
+TooLarge: TypeAlias = Literal["refuse", "skip"]
 SELECTION_FORMATS: Final[tuple[str, ...]] = get_args(SelectionFormat)
 TOO_LARGE: Final[tuple[str, ...]] = get_args(TooLarge)
 
@@ -36,7 +36,7 @@ class DatasetConfig(CheckedConfig):
 
     max_grid_height: int = limited(MAX_GRID_SIZE, low=1, high=MAX_GRID_SIZE)  # H, rows of the canvas
     max_grid_width: int = limited(MAX_GRID_SIZE, low=1, high=MAX_GRID_SIZE)  # W, columns of the canvas
-    too_large: TooLarge = "refuse"  # a task that does not fit the canvas: an error; left out with a warning; left out
+    too_large: TooLarge = "refuse"  # a task that does not fit the canvas: an error; left out
 
     @property
     def grid_shape(self) -> tuple[int, int]:

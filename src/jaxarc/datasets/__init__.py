@@ -13,8 +13,7 @@ from jaxarc.datasets.catalogue import (
 from jaxarc.datasets.dataset import Dataset, DatasetVersion
 from jaxarc.datasets.installed import NotInstalledError
 from jaxarc.datasets.json_files import TaskProblem, find_problems, read_json
-from jaxarc.datasets.published import Erratum, known_issues
-from jaxarc.datasets.selectors import SubsetError, TooLargeWarning
+from jaxarc.datasets.selectors import SubsetError
 from jaxarc.datasets.task_set import TaskSet, task_weights
 from jaxarc.lazy import lazy
 
@@ -24,18 +23,15 @@ if TYPE_CHECKING:
 __all__ = [
     "Dataset",
     "DatasetVersion",
-    "Erratum",
     "NotInstalledError",
     "SkippedFilesWarning",
     "SubsetError",
     "TaskProblem",
     "TaskSet",
-    "TooLargeWarning",
     "UnknownDatasetError",
     "dataset_names",
     "find_dataset",
     "find_problems",
-    "known_issues",
     "load_tasks",
     "read_json",
     "register_dataset",

@@ -20,8 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
 
-from jaxarc.datasets.json_format import parse_json
-from jaxarc.datasets.pair_lists import LeftOut, read_task, tasks_by_id
+from jaxarc.datasets.json_format import parse_json, read_task, tasks_by_id
 from jaxarc.datasets.task_set import TaskSet, digest_of
 from jaxarc.tasks.raw_task import RawTask, TaskFormatError
 
@@ -30,7 +29,7 @@ MAX_TOTAL_BYTES: Final = 2**31
 MAX_ENTRIES: Final = 100_000
 
 PINS: Final = json.loads(Path(__file__).with_name("published.json").read_bytes())
-"""The pins of published sets: ``archives``, ``datasets`` with their versions, and ``errata``."""
+"""The pins of published sets: ``archives``, and ``datasets`` with their versions."""
 
 _OTHER_FORMATS: Final = {".jsonl", ".ndjson", ".csv", ".zip", ".gz", ".tar", ".parquet", ".npz", ".json5"}
 
@@ -176,18 +175,11 @@ def _read_tasks(
     path: Path, label: Callable[[str], Label | None], example: str, loose_cells: bool
 ) -> tuple[RawTask, ...]:
     read = _read_folder if path.is_dir() else _read_zip
-    left_out = LeftOut()
-    found: list[tuple[str, str, RawTask | None]] = []  # id, source and task; each file is parsed when it is read
+    found: list[tuple[str, str, RawTask]] = []  # id, source and task; each file is parsed when it is read
     for labels, content, source in read(path, label):
+        more = {name: text for name, text in labels.items() if name != "task_id"}
         for task_id, data in tasks_by_id(parse_json(content, source), labels["task_id"], source).items():
-            task = read_task(
-                task_id,
-                _plain_cells(data) if loose_cells else data,
-                source,
-                left_out,
-                title=labels.get("title", ""),
-                concept=labels.get("concept", ""),
-            )
+            task = read_task(task_id, _plain_cells(data) if loose_cells else data, source, **more)
             found.append((task_id, source, task))
     # In the order of ids, so equal ids are neighbors, and the result does not depend on how the archive was packed.
     found.sort(key=lambda one: one[:2])
@@ -197,8 +189,7 @@ def _read_tasks(
     for (first, one, _), (second, other, _) in pairwise(found):
         if first == second:
             raise TaskFormatError(f"two files give the task id {first!r}: {one} and {other}; remove one of them")
-    left_out.warn(path)
-    return tuple(task for _, _, task in found if task is not None)
+    return tuple(task for _, _, task in found)
 
 
 def _read_zip(path: Path, label: Callable[[str], Label | None]) -> Iterator[tuple[Label, bytes, str]]:
@@ -268,7 +259,7 @@ def warn_of_skipped(source: Path, paths: Iterable[str]) -> None:
     if skipped:
         warnings.warn(
             f"{source}: {len(skipped):,} files are skipped, such as {printable(skipped[0])}; tasks are read from "
-            "*.json files that are not hidden, rename them, or give the path of one *.jsonl or *.zip",
+            "*.json files that are not hidden, rename them, or give the path of one *.zip",
             SkippedFilesWarning,
             stacklevel=3,
         )
@@ -295,31 +286,18 @@ def _read_bounded(read: Callable[[int], bytes], source: str) -> bytes:
     return content
 
 
-def _plain_cells(data: Any) -> Any:
-    """Write colors as numbers, which the Mini-ARC editor wrote as ``null`` and strings, and leave all else as it is."""
-    if not isinstance(data, dict):
-        return data
-    return {
-        split: [
-            {side: _plain_grid(grid) for side, grid in pair.items()} if isinstance(pair, dict) else pair
-            for pair in pairs
-        ]
-        if isinstance(pairs, list)
-        else pairs
-        for split, pairs in data.items()
-    }
+def _plain_cells(data: Any, depth: int = 6) -> Any:
+    """Write colors as numbers, which the Mini-ARC editor wrote as ``null`` and strings, and leave all else as it is.
 
-
-def _plain_grid(grid: Any) -> Any:
-    if not isinstance(grid, list):
-        return grid
-    return [[_plain_cell(cell) for cell in row] if isinstance(row, list) else row for row in grid]
-
-
-def _plain_cell(cell: Any) -> Any:
-    if cell is None:
+    A cell is inside of a row, a grid, a pair, a split and a task.
+    """
+    if depth and isinstance(data, dict):
+        return {name: _plain_cells(part, depth - 1) for name, part in data.items()}
+    if depth and isinstance(data, list):
+        return [_plain_cells(part, depth - 1) for part in data]
+    if data is None:
         return 0
-    return int(cell) if isinstance(cell, str) and cell in set("0123456789") else cell
+    return int(data) if isinstance(data, str) and data in set("0123456789") else data
 
 
 @contextmanager

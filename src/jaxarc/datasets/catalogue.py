@@ -10,8 +10,8 @@ from jaxarc.datasets.dataset import Dataset, DatasetVersion
 from jaxarc.datasets.given_tasks import GivenTasks, task_set_of
 from jaxarc.datasets.installed import check_set_name, installed_names, read_installed
 from jaxarc.datasets.json_files import read_json
-from jaxarc.datasets.published import concept_named, is_concept, known_issues, published_datasets
-from jaxarc.datasets.selectors import SubsetError, parse_clauses, split_clauses, split_version
+from jaxarc.datasets.published import published_datasets
+from jaxarc.datasets.selectors import parse_clauses, split_clauses, split_version
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.errors import UsageError
 from jaxarc.files import user_path
@@ -51,8 +51,8 @@ def load_tasks(name: str | Path | GivenTasks, cache: bool = True) -> TaskSet:
     """Load a dataset by name, or a task file or folder by path, or check given tasks; nothing is downloaded.
 
     A name may say which version and which of its tasks: ``NAME[@VERSION][:CLAUSE[,CLAUSE...]]``. The clauses are the
-    keywords of :meth:`TaskSet.select`, as in ``max_side=10,same_shape,ids=007bbfb7+00d62c1b,first 10``,
-    ``without_errata`` and ``file=subset.yaml``; paths take clauses too.
+    keywords of :meth:`TaskSet.select`, as in ``max_side=10,same_shape,ids=007bbfb7+00d62c1b,first 10``; paths take
+    clauses too.
 
     Args:
         name: the name or path; a known name comes before a path, and a path that exists whole before the grammar. Or
@@ -75,13 +75,8 @@ def load_tasks(name: str | Path | GivenTasks, cache: bool = True) -> TaskSet:
         return _read_path(text)
     base, clauses = split_clauses(text)
     # "name@version:first 10" is cut at the colon: the base first, then its clauses.
-    tasks, issues = _load_base(base, text, cache)
-    keywords = {} if clauses is None else parse_clauses(clauses)
-    if keywords.pop("without_errata", False):
-        if not issues:
-            raise SubsetError(f"no errata are known for {base!r}; leave out the clause 'without_errata'")
-        keywords["without"] = [*keywords.get("without", []), *(task_id for task_id in issues if task_id in tasks)]
-    return tasks.select(**keywords) if keywords else tasks
+    tasks = _load_base(base, text, cache)
+    return tasks if clauses is None else tasks.select(**parse_clauses(clauses))
 
 
 def register_dataset(
@@ -135,7 +130,7 @@ def _family(name: str) -> str:
 
 
 def _find(name: str) -> Dataset | None:
-    # In order of precedence: nobody can register a published name, and a concept in another spelling comes last.
+    # In order of precedence: nobody can register a published name.
     if name in _PUBLISHED:
         return _PUBLISHED[name]
     if name in _REGISTERED:
@@ -144,17 +139,16 @@ def _find(name: str) -> Dataset | None:
         return Dataset(name, lambda version: _sample(name), lambda: "made by rules", "unlimited tasks")
     if name in installed_names() and _family(name) not in _FAMILIES:
         return Dataset(name, lambda version: read_installed(name), lambda: "installed")
-    concept = concept_named(name)
-    return None if concept is None else _PUBLISHED[concept]
+    return None
 
 
-def _load_base(base: str, whole: str, cache: bool) -> tuple[TaskSet, dict[str, Any]]:
-    """Load the dataset before the colon, and return the errata of its tasks by id."""
+def _load_base(base: str, whole: str, cache: bool) -> TaskSet:
+    """Load the dataset before the colon."""
     # Whole names and paths come before versions: a file may be called tasks@2.json.
     dataset = _find(base)
     version = None
     if dataset is None and base and Path(base).exists():
-        return _read_path(base), {}
+        return _read_path(base)
     if dataset is None:
         # The name as a whole was not found, so an @ in it may begin a version.
         name, version = split_version(base)
@@ -166,9 +160,7 @@ def _load_base(base: str, whole: str, cache: bool) -> tuple[TaskSet, dict[str, A
         if version not in dataset.version_names:
             known = ", ".join(dataset.version_names) or "none, leave out the @"
             raise UnknownDatasetError(f"{dataset.name!r} has no version {version!r}; its versions: {known}")
-    chosen = dataset.version(version)
-    issues = known_issues(f"{dataset.name}@{chosen.name}" if chosen.name else dataset.name)
-    return _load_version(dataset, chosen, cache), issues
+    return _load_version(dataset, dataset.version(version), cache)
 
 
 def _load_version(dataset: Dataset, version: DatasetVersion, cache: bool) -> TaskSet:
@@ -207,8 +199,8 @@ def _unknown(name: str) -> str:
         return f"the dataset {base!r} has {len(parts)} parts: {' and '.join(map(repr, parts))}; choose one of them"
     near = difflib.get_close_matches(base, names, n=2)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-    shown = [known for known in names if not is_concept(known) and known not in procedural_names()]
+    shown = [known for known in names if known not in procedural_names()]
     return (
-        f"no dataset, file or folder {name!r}; {hint}Known datasets: {', '.join(shown)}, concept-arc/<Concept>, "
-        f"procedural/<rule>; or give the path of a folder of ARC JSON files"
+        f"no dataset, file or folder {name!r}; {hint}Known datasets: {', '.join(shown)}, procedural/<rule>; or give "
+        "the path of a folder of ARC JSON files"
     )

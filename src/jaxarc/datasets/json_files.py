@@ -2,8 +2,6 @@
 
 Kaggle keeps the tasks in ``*_challenges.json`` and the outputs of their tests in ``*_solutions.json`` beside it.
 Of a hidden test set there is no such file, and the answers of its tests are unknown.
-
-A file may also list the pairs of a task without a split, see :mod:`jaxarc.datasets.pair_lists`.
 """
 
 import os
@@ -11,94 +9,67 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from jaxarc.constants import NUM_COLORS
 from jaxarc.datasets.archives import files_below, warn_of_skipped
-from jaxarc.datasets.json_format import read_json_text
-from jaxarc.datasets.pair_lists import LeftOut, is_task, read_lines, read_task, tasks_by_id
+from jaxarc.datasets.json_format import is_task, read_json_text, read_task, tasks_by_id
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.tasks.raw_task import RawTask, TaskFormatError, check_task_id
 
-MOST_PROBLEMS_OF_A_FILE: Final = 100
 _CHALLENGES: Final = "challenges.json"
 _SOLUTIONS: Final = "solutions.json"
 
 
 class TaskProblem(NamedTuple):
-    """One rule that one file breaks."""
+    """The first rule that a task, or a file as a whole, breaks."""
 
     file: Path
     task_id: str  # "" where the file as a whole is wrong
     message: str  # the value, the rule and the fix
 
 
-def read_json(path: str | Path, null_color: int | None = None) -> TaskSet:
+def read_json(path: str | Path) -> TaskSet:
     """Read a file of tasks, or every ``*.json`` below a folder in the order of their paths.
 
-    A file holds one task, whose id is the file name without ``.json``, a list of tasks, or a mapping from id to task; a
-    file ``*.jsonl`` holds a task in each line. A task is an object with ``train`` and ``test``, or a list of pairs. The
+    A file holds one task, whose id is the file name without ``.json``, a list of tasks, or a mapping from id to task.
+    A task is an object with ``train`` and ``test``, or a list of pairs. The
     test outputs of ``*_challenges.json`` come from ``*_solutions.json`` beside it; without that
     file those that are missing are unknown (:attr:`jaxarc.tasks.RawTask.has_answers`). The concept of a task is the
     subfolder of its file. Links to folders are followed, to each folder once. Other files, hidden ones and
     ``metadata.json`` beside a folder ``tasks`` (re-arc) are skipped.
 
-    Args:
-        path: the file or folder.
-        null_color: the color, 0..9, that a ``null`` cell stands for (Mini-ARC writes ``null`` for 0); by default such
-            a cell is an error.
-
     Raises:
         FileNotFoundError: there is nothing at ``path``.
         TaskFormatError: a file does not hold ARC tasks, an id comes twice, or the folder has no JSON file.
-        ValueError: ``null_color`` is not a color.
 
     Warns:
-        TooLargeWarning: of lists of pairs, pairs over 30x30 are left out; says how many.
         SkippedFilesWarning: the folder has other files that may hold tasks, or hidden ones; names one.
     """
-    if null_color is not None and null_color not in range(NUM_COLORS):
-        raise ValueError(f"null_color is a color 0..{NUM_COLORS - 1} or None, got {null_color!r}; Mini-ARC means 0")
-
-    left_out = LeftOut()
     tasks = []
-    for found in _read_tasks(Path(path), null_color, left_out):
+    for found in _read_tasks(Path(path)):
         if isinstance(found, _Fault):
             raise found.error
         tasks.append(found)
-    left_out.warn(path)
     if not tasks:
         raise TaskFormatError(_no_task(path))
     return TaskSet(str(path), tuple(tasks))
 
 
-def find_problems(path: str | Path, null_color: int | None = None) -> list[TaskProblem]:
+def find_problems(path: str | Path) -> list[TaskProblem]:
     """Check a task file, or every one below a folder, and list the first fault of each task and file.
 
-    What has none, :func:`read_json` reads. Of one file at most 100 are listed.
-
-    Args:
-        path: the file or folder.
-        null_color: as for :func:`read_json`.
+    What has none, :func:`read_json` reads.
 
     Raises:
         FileNotFoundError: there is nothing at ``path``.
     """
     try:
-        found = list(_read_tasks(Path(path), null_color, LeftOut()))
+        found = list(_read_tasks(Path(path)))
     except FileNotFoundError:
         raise
     except (TaskFormatError, OSError) as error:  # of the folder itself
         found = [_Fault(Path(path), "", error)]
-    faults: dict[Path, list[TaskProblem]] = {}
-    for one in found:
-        if isinstance(one, _Fault):
-            faults.setdefault(one.file, []).append(TaskProblem(one.file, one.task_id, str(one.error)))
-    problems = [problem for of_file in faults.values() for problem in of_file[:MOST_PROBLEMS_OF_A_FILE]]
-    # A file that is wrong everywhere would fill the report; its further problems are named in one line.
-    for file, of_file in faults.items():
-        if len(of_file) > MOST_PROBLEMS_OF_A_FILE:
-            more = len(of_file) - MOST_PROBLEMS_OF_A_FILE
-            problems.append(TaskProblem(file, "", f"{file}: {more} more problems"))
-    return problems if found else [TaskProblem(Path(path), "", _no_task(path))]
+    if not found:
+        return [TaskProblem(Path(path), "", _no_task(path))]
+    return [TaskProblem(one.file, one.task_id, str(one.error)) for one in found if isinstance(one, _Fault)]
 
 
 def json_files(path: Path) -> list[Path]:
@@ -132,16 +103,6 @@ def _is_tasks_file(file: Path) -> bool:
     return file.suffix.lower() == ".json" or (file.is_symlink() and not file.exists())
 
 
-class _Unchecked(NamedTuple):
-    """A task as its file has it."""
-
-    task_id: str
-    data: Any
-    source: str  # where it is, for messages
-    solutions: dict[str, Any] | None = None  # of all challenges of the file
-    answers_hidden: bool = False
-
-
 class _Fault(NamedTuple):
     """The first thing that is wrong with a task, or with a file as a whole."""
 
@@ -150,7 +111,7 @@ class _Fault(NamedTuple):
     error: TaskFormatError | OSError
 
 
-def _read_tasks(path: Path, null_color: int | None, left_out: LeftOut) -> Iterator[RawTask | _Fault]:
+def _read_tasks(path: Path) -> Iterator[RawTask | _Fault]:
     """Yield the tasks of a file or folder, and a fault in place of each that is wrong."""
     file_of_id: dict[str, Path] = {}
     for file in json_files(path):
@@ -158,60 +119,43 @@ def _read_tasks(path: Path, null_color: int | None, left_out: LeftOut) -> Iterat
         is_concept = file.parent != path and file != path and file.parent.name != "tasks"
         concept = file.parent.name if is_concept else ""
         try:
-            for one in _unchecked_tasks(file, is_alone=file == path):
-                try:
-                    task = _check(one, file, file_of_id, null_color, left_out, concept)
-                except TaskFormatError as error:
-                    yield _Fault(file, one.task_id, error)
-                else:
-                    if task is not None:
-                        yield task
+            tasks, solutions = _unchecked_tasks(file, is_alone=file == path)
         except (TaskFormatError, OSError) as error:
             yield _Fault(file, "", error)
+            continue
+        hidden = _is_challenges(file) and solutions is None
+        for task_id, data in tasks.items():
+            source = str(file) if task_id == file.stem and len(tasks) == 1 else f"{file}: {task_id}"
+            try:
+                _require_new(task_id, file, file_of_id)
+                if solutions is not None:
+                    data = _with_solutions(data, task_id, solutions, _solutions_of(file))
+                yield read_task(task_id, data, source, answers_hidden=hidden, concept=concept)
+            except TaskFormatError as error:
+                yield _Fault(file, task_id, error)
 
 
-def _check(
-    one: _Unchecked,
-    file: Path,
-    file_of_id: dict[str, Path],
-    null_color: int | None,
-    left_out: LeftOut,
-    concept: str,
-) -> RawTask | None:
-    check_task_id(one.task_id, str(file))
-    other = file_of_id.get(one.task_id)
-    file_of_id.setdefault(one.task_id, file)
-    if other is not None:
+def _require_new(task_id: str, file: Path, file_of_id: dict[str, Path]) -> None:
+    check_task_id(task_id, str(file))
+    other = file_of_id.setdefault(task_id, file)
+    if other != file:
         raise TaskFormatError(
-            f"two files give the task id {one.task_id!r}: {other} and {file}; the id is the file name or the key of a "
+            f"two files give the task id {task_id!r}: {other} and {file}; the id is the file name or the key of a "
             "task, rename one or read the folders one by one"
         )
-    data = one.data
-    if one.solutions is not None:
-        data = _with_solutions(data, one.task_id, one.solutions, _solutions_of(file))
-    hidden = one.answers_hidden
-    return read_task(
-        one.task_id, data, one.source, left_out, null_color=null_color, answers_hidden=hidden, concept=concept
-    )
 
 
-def _unchecked_tasks(file: Path, *, is_alone: bool) -> Iterator[_Unchecked]:
-    """Yield the tasks of a file; none of solutions whose challenges are beside them."""
-    if file.suffix.lower() == ".jsonl":
-        yield from (_Unchecked(*line) for line in read_lines(file))
-        return
+def _unchecked_tasks(file: Path, *, is_alone: bool) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the tasks of a file by id, and the solutions of challenges; none of solutions beside challenges."""
     content = read_json_text(file)
     if _is_solutions(file) and not (isinstance(content, dict) and is_task(content)):
         if not _challenges_of(file).exists():
             raise TaskFormatError(f"{file}: solutions without tasks; put {_challenges_of(file).name} beside it")
         if is_alone:
             raise TaskFormatError(f"{file}: holds solutions only; give the path of {_challenges_of(file).name}")
-        return
+        return {}, None
     tasks = tasks_by_id(content, file.stem, str(file))
-    solutions = _read_solutions(file, tasks) if _is_challenges(file) and not is_task(content) else None
-    for task_id, data in tasks.items():
-        source = str(file) if task_id == file.stem and len(tasks) == 1 else f"{file}: {task_id}"
-        yield _Unchecked(task_id, data, source, solutions, _is_challenges(file) and solutions is None)
+    return tasks, _read_solutions(file, tasks) if _is_challenges(file) and not is_task(content) else None
 
 
 def _is_challenges(file: Path) -> bool:
@@ -262,10 +206,8 @@ def _with_solutions(task: Any, task_id: str, solutions: dict[str, Any], file: Pa
     if not isinstance(tests, list) or not all(isinstance(test, dict) for test in tests):
         return task
     outputs = solutions.get(task_id)
-    if outputs is None and _tests_have_outputs(task):
+    if outputs is None and all("output" in test for test in tests):
         return task
-    if outputs is None:
-        raise TaskFormatError(f"{file}: {task_id}: no solution, {len(tests)} needed; use two files of one release")
     if not isinstance(outputs, list) or len(outputs) != len(tests):
         found = len(outputs) if isinstance(outputs, list) else "no list of"
         raise TaskFormatError(
@@ -277,8 +219,3 @@ def _with_solutions(task: Any, task_id: str, solutions: dict[str, Any], file: Pa
                 f"{file}: {task_id}: solution {index} contradicts the output in the challenges; remove one of the two"
             )
     return {**task, "test": [{**test, "output": output} for test, output in zip(tests, outputs, strict=True)]}
-
-
-def _tests_have_outputs(task: Any) -> bool:
-    tests = task.get("test") if isinstance(task, dict) else None
-    return isinstance(tests, list) and all(isinstance(test, dict) and "output" in test for test in tests)

@@ -1,17 +1,35 @@
-"""One task file in JSON: its bytes become Python objects, and the objects become the pairs of a task."""
+"""Tasks in JSON: bytes become Python objects, and these the pairs of one task or several.
+
+A task is ``{"train": [pair, ...], "test": [pair, ...]}`` with pairs ``{"input": grid, "output": grid}``, or a list of
+such pairs without a split, as in re-arc. Such a task shows three demonstrations and a test; the other pairs are its
+pool, from which :class:`jaxarc.tasks.pair_pool.PairPool` draws at every reset.
+"""
 
 import errno
 import gc
 import json
+import re
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-import numpy as np
-
-from jaxarc.tasks.raw_task import UNKNOWN, Pair, TaskFormatError, check_grid, check_pair_count, describe_value
+from jaxarc.tasks.raw_task import (
+    UNKNOWN,
+    Pair,
+    RawTask,
+    TaskFormatError,
+    check_grid,
+    check_pair_count,
+    check_task_id,
+    describe_value,
+)
 
 MAX_FILE_BYTES: Final = 64 * 2**20  # ARC-AGI-2 whole takes 4 MB; a larger file is refused before it is read
+_ID_KEYS: Final = ("id", "task_id", "uid")  # of a task in a list, whichever it has
+_SPLIT: Final = re.compile(
+    r"train(s|ing|_pairs)?|tests?|testing|test_pairs|demo(s|nstrations?)?|val|validation|eval|evaluation"
+)
 
 
 def read_json_text(file: Path) -> Any:
@@ -86,37 +104,86 @@ def _refuse_constant(name: str) -> NoReturn:
     raise _NotPlainJsonError(f"{name} is not JSON; cells are whole numbers 0..9")
 
 
-def check_task(
-    data: Any, source: str, null_color: int | None = None, *, answers_hidden: bool = False
-) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
-    """Turn one parsed JSON object ``{"train": [...], "test": [...]}`` into its pairs.
+def is_pair_list(data: Any) -> bool:
+    """Whether data is a list of pairs without a split."""
+    return isinstance(data, list) and bool(data) and isinstance(data[0], Mapping) and not is_task(data[0])
+
+
+def is_task(data: Any) -> bool:
+    """Whether data has the form of a task: demonstrations, tests, or a list of pairs."""
+    if isinstance(data, Mapping) and any(isinstance(data.get(split, {}), list | tuple) for split in ("train", "test")):
+        return True
+    return is_pair_list(data)
+
+
+def tasks_by_id(content: Any, name: str, source: str) -> dict[str, Any]:
+    """Return the tasks of parsed JSON by id, unchecked: one task, several in a list, or a mapping from id to task.
+
+    Args:
+        content: what has no task in it counts as one, whose check then says what is missing.
+        name: of a task alone, whatever else it calls itself; tasks of a list without an id are ``NAME-0``, ``NAME-1``.
+        source: where it comes from, the start of every message.
+
+    Raises:
+        TaskFormatError: two tasks of a list have one id, or the parts of one task have other names than ``train`` and
+            ``test``.
+    """
+    if isinstance(content, list) and content and any(map(is_task, content)) and not is_pair_list(content):
+        named = [(own_id(task) or f"{name}-{number}", task) for number, task in enumerate(content)]
+        if len(dict(named)) < len(named):
+            ids = [task_id for task_id, _ in named]
+            twice = next(task_id for task_id in ids if ids.count(task_id) > 1)
+            raise TaskFormatError(f"{source}: two tasks of the list have the id {twice!r}; rename one")
+        return dict(named)
+    if not isinstance(content, Mapping) or is_task(content) or not any(map(is_task, content.values())):
+        return {name: content}
+    if all(isinstance(key, str) and _SPLIT.fullmatch(key.casefold()) for key in content):
+        raise TaskFormatError(
+            f"{source}: {' and '.join(map(repr, content))} look like the parts of one task, which are called 'train' "
+            "and 'test'; rename them"
+        )
+    return {str(task_id): task for task_id, task in content.items()}
+
+
+def own_id(data: Any) -> str:
+    """Return what a task in JSON calls itself, or an empty string."""
+    named = [data[key] for key in _ID_KEYS if isinstance(data, Mapping) and isinstance(data.get(key), str)]
+    return named[0] if named else ""
+
+
+def read_task(
+    task_id: str, data: Any, source: str, *, answers_hidden: bool = False, title: str = "", concept: str = ""
+) -> RawTask:
+    """Turn the JSON of a task, split into demonstrations and tests or not, into a task.
 
     Other keys beside ``train`` and ``test`` are allowed. Rows, columns and pairs are counted from 0 in messages.
 
     Args:
-        data: the object.
+        task_id: the id.
+        data: the object or the list of pairs.
         source: where it comes from, the start of every message.
-        null_color: the color, 0..9, that a ``null`` cell stands for; by default such a cell is an error.
         answers_hidden: test pairs may lack their outputs, which are then unknown.
-
-    Returns:
-        The demonstration pairs and the test pairs.
+        title: a name for people.
+        concept: the group of tasks in its dataset.
 
     Raises:
-        TaskFormatError: any rule of the format is broken; the message starts with ``source``.
+        TaskFormatError: any rule of the format is broken.
     """
+    check_task_id(task_id, source)
+    if is_pair_list(data):
+        pairs = [_check_pair(pair, f"{source}: pair {index}") for index, pair in enumerate(data)]
+        return RawTask.of_pool(task_id, pairs, title, concept)
     if not isinstance(data, dict):
         raise TaskFormatError(
             f"{source}: a task is a JSON object with the keys 'train' and 'test', got {describe_value(data)}; "
             "write one task per file"
         )
-    train = _check_split(data, source, "train", null_color, answer_hidden=False)
-    return train, _check_split(data, source, "test", null_color, answer_hidden=answers_hidden)
+    train = _check_split(data, source, "train", answer_hidden=False)
+    test = _check_split(data, source, "test", answer_hidden=answers_hidden)
+    return RawTask.of_checked_pairs(task_id, train, test, title, concept)
 
 
-def _check_split(
-    data: dict[str, Any], source: str, split: str, null_color: int | None, *, answer_hidden: bool
-) -> tuple[Pair, ...]:
+def _check_split(data: dict[str, Any], source: str, split: str, *, answer_hidden: bool) -> tuple[Pair, ...]:
     if split not in data:
         raise TaskFormatError(
             f"{source}: the key {split!r} is missing; a task needs 'train' and 'test', found keys: {_keys_of(data)}"
@@ -128,13 +195,10 @@ def _check_split(
             "write [{'input': ..., 'output': ...}]"
         )
     check_pair_count(len(pairs), source, split)
-    return tuple(
-        _check_json_pair(pair, f"{source}: {split} pair {index}", null_color, answer_hidden)
-        for index, pair in enumerate(pairs)
-    )
+    return tuple(_check_pair(pair, f"{source}: {split} pair {i}", answer_hidden) for i, pair in enumerate(pairs))
 
 
-def _check_json_pair(pair: Any, where: str, null_color: int | None, answer_hidden: bool) -> Pair:
+def _check_pair(pair: Any, where: str, answer_hidden: bool = False) -> Pair:
     if not isinstance(pair, dict):
         raise TaskFormatError(
             f"{where}: a pair is an object with the keys 'input' and 'output', got {describe_value(pair)}; "
@@ -148,8 +212,8 @@ def _check_json_pair(pair: Any, where: str, null_color: int | None, answer_hidde
                 f"found keys: {_keys_of(pair)}; add the grid, or end the file's name in challenges.json if the answers "
                 "of its tests are hidden"
             )
-    checked: np.ndarray = check_grid(pair["input"], f"{where} input", null_color)
-    return checked, UNKNOWN if is_hidden else check_grid(pair["output"], f"{where} output", null_color)
+    source = check_grid(pair["input"], f"{where} input")
+    return source, UNKNOWN if is_hidden else check_grid(pair["output"], f"{where} output")
 
 
 def _keys_of(data: dict[str, Any]) -> str:

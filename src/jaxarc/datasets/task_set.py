@@ -6,7 +6,6 @@ import hashlib
 import math
 import operator
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, overload
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Final, overload
 import numpy as np
 
 from jaxarc.config.environment_rules import TOO_LARGE
-from jaxarc.datasets.selectors import SubsetError, TooLargeWarning, choose_tasks, fitting_tasks
+from jaxarc.datasets.selectors import SubsetError, choose_tasks, fitting_tasks
 from jaxarc.notebooks import notebook_html
 from jaxarc.tasks.raw_task import NUM_SHOWN, RawTask, check_canvas, check_fits
 from jaxarc.tasks.registry import UnknownTaskError, register_task
@@ -238,36 +237,27 @@ class TaskSet:
 
         Args:
             grid_shape: rows and columns ``(H, W)`` of the canvas.
-            too_large: what happens to the others: ``refuse`` raises, ``report`` warns, ``skip`` leaves them out.
+            too_large: what happens to the others: ``refuse`` raises, ``skip`` leaves them out; of tasks with pools the
+                pairs that do not fit, and tasks that have no test and three demonstrations then.
 
         Raises:
             ValueError: a task is too large and ``too_large`` is ``refuse``, no task fits, or an argument is wrong.
-
-        Warns:
-            TooLargeWarning: names how many tasks are left out, some of them, and the canvas that would hold all.
         """
         if too_large not in TOO_LARGE:
             raise ValueError(f"too_large is one of {', '.join(map(repr, TOO_LARGE))}, got {too_large!r}; choose one")
         shape = check_canvas(grid_shape)
-        if self.has_pools and too_large != "refuse":
-            return self._fit_pools(shape, too_large)
-        kept = fitting_tasks(self.tasks, shape)
-        if len(kept) == len(self):
-            return self.on_canvas(shape)
-        # Only where some do not fit: the first of them raises under "refuse"; else they are named and left out.
-        others = [task for task in self.tasks if fitting_tasks([task], shape) == ()]
         if too_large == "refuse":
-            check_fits(others[0], shape)
-        complaint = (
-            f"{len(others)} of {len(self)} tasks of {self.name!r} do not fit the canvas {shape[0]}x{shape[1]} "
-            f"({', '.join(task.task_id for task in others[:3])}{', ...' if len(others) > 3 else ''}); "
-            f"a canvas of {self.max_grid_shape[0]}x{self.max_grid_shape[1]} would hold all"
-        )
+            for task in self.tasks:
+                check_fits(task, shape)
+            return self.on_canvas(shape)
+        kept = tuple(_fitting_pools(self, shape)) if self.has_pools else fitting_tasks(self, shape)
         if not kept:
-            raise SubsetError(complaint)
-        if too_large == "report":
-            warnings.warn(complaint, TooLargeWarning, stacklevel=2)
-        return dataclasses.replace(self._subset(kept), canvas=shape)
+            height, width = self.max_grid_shape
+            raise SubsetError(
+                f"no task of {self.name!r} fits the canvas {shape[0]}x{shape[1]}; {height}x{width} holds all"
+            )
+        fitting = self if len(kept) == len(self) else self._subset(kept)
+        return dataclasses.replace(fitting, tasks=kept, canvas=shape)
 
     def select(
         self,
@@ -359,32 +349,6 @@ class TaskSet:
 
         return pack_pool_tasks(self.tasks, grid_shape or self.grid_shape, num_train, num_test)
 
-    def _fit_pools(self, shape: tuple[int, int], too_large: str) -> "TaskSet":
-        """Keep the pairs that fit a canvas, and the tasks that still have a test and three demonstrations."""
-        height, width = shape
-
-        def fits(grid: np.ndarray) -> bool:
-            return grid.shape[0] <= height and grid.shape[1] <= width
-
-        fitting = {task.task_id: [pair for pair in task.all_pairs if all(map(fits, pair))] for task in self}
-        kept = [
-            RawTask.of_pool(task.task_id, fitting[task.task_id], task.title, task.concept)
-            for task in self
-            if len(fitting[task.task_id]) > NUM_SHOWN
-        ]
-        total = sum(len(task.all_pairs) for task in self)
-        num_pairs = sum(len(task.all_pairs) for task in kept)
-        complaint = (
-            f"{total - num_pairs:,} of {total:,} pairs and {len(self) - len(kept):,} of {len(self):,} tasks of "
-            f"{self.name!r} do not fit the canvas {height}x{width}; a canvas of "
-            f"{self.max_grid_shape[0]}x{self.max_grid_shape[1]} would hold all"
-        )
-        if not kept:
-            raise SubsetError(complaint)
-        if num_pairs < total and too_large == "report":
-            warnings.warn(complaint, TooLargeWarning, stacklevel=3)
-        return TaskSet(self.name, tuple(kept), shape)
-
     def _shuffled(self, key: "PRNGKey | int") -> list[int]:
         import jax
 
@@ -443,6 +407,15 @@ def task_weights(task_set: TaskSet, chosen: Iterable[str] | Mapping[str, float])
     import jax.numpy as jnp
 
     return jnp.asarray(weights / weights.sum(), jnp.float32)
+
+
+def _fitting_pools(tasks: Iterable[RawTask], grid_shape: tuple[int, int]) -> Iterator[RawTask]:
+    """Keep the pairs that fit a canvas, and the tasks that still have a test and three demonstrations."""
+    height, width = grid_shape
+    for task in tasks:
+        pairs = [pair for pair in task.all_pairs if all(g.shape[0] <= height and g.shape[1] <= width for g in pair)]
+        if len(pairs) > NUM_SHOWN:
+            yield RawTask.of_pool(task.task_id, pairs, task.title, task.concept)
 
 
 def _digest_of_task(task: RawTask) -> bytes:

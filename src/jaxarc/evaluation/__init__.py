@@ -4,7 +4,7 @@ from jaxarc.config import EvaluationConfig
 from jaxarc.datasets.training_pairs import one_task_per_pair, one_task_per_test
 from jaxarc.evaluation.agent import Agent, AgentMismatchError, EpisodeSpec, SubmitPolicy
 from jaxarc.evaluation.evaluate import Evaluation, evaluate
-from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
+from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_recordings
 from jaxarc.evaluation.solve_rate import TaskResults, play_every_task
 from jaxarc.evaluation.solver import Solver, evaluate_solver
 from jaxarc.evaluation.submission import (
@@ -40,7 +40,6 @@ __all__ = [
     "one_task_per_pair",
     "one_task_per_test",
     "play_every_task",
-    "read_action_counts",
     "read_recordings",
     "read_submission",
     "rows_of_submission",

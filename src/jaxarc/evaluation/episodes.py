@@ -123,7 +123,6 @@ def record_episodes(
     specs: EpisodeSpec,
     key: Key[Array, ""],
     batch_size: int = 64,
-    on_progress: Callable[[int, int], None] = lambda done, total: None,
     lengths: Sequence[int] | None = None,
 ) -> Iterator[EpisodeTrajectory]:
     """Play the episodes of :func:`play_episodes` and yield every step of them, in the order of the specs.
@@ -134,7 +133,6 @@ def record_episodes(
         specs: arrays of one length.
         key: of all episodes.
         batch_size: episodes side by side; the device holds 32 steps of each.
-        on_progress: called with episodes done and episodes in all, after each batch.
         lengths: number of actions to keep of each episode; by default all of them.
 
     Raises:
@@ -152,7 +150,6 @@ def record_episodes(
         for row, trajectory in enumerate(recorded):
             if first + row < total:
                 yield trajectory
-        on_progress(min(first + len(chosen), total), total)
 
 
 def episode_keys(key: Key[Array, ""], spec: EpisodeSpec) -> Key[Array, " 3"]:

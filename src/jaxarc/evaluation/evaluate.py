@@ -8,7 +8,6 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Any, Final
 
 import jax
@@ -29,7 +28,7 @@ from jaxarc.evaluation.submission import (
     score_submission,
     solved_outputs,
 )
-from jaxarc.evaluation.task_rows import ActionCounts, EpisodeResult, TaskRow, make_row
+from jaxarc.evaluation.task_rows import EpisodeResult, TaskRow, make_row
 from jaxarc.registration import tasks_and_rules
 from jaxarc.tasks import uniform_weights
 from jaxarc.tasks.raw_task import crop_padding
@@ -55,12 +54,6 @@ class Evaluation:
     def __repr__(self) -> str:
         return f"Evaluation({len(self.rows)} tasks, {'answers unknown' if self.score is None else self.score})"
 
-    @property
-    def efficiency(self) -> float | None:
-        """Mean over the tasks that have one; None where none has."""
-        known = [row.efficiency for row in self.rows if row.efficiency is not None]
-        return fmean(known) if known else None
-
 
 def evaluate(
     agent: Agent | Policy,
@@ -69,7 +62,6 @@ def evaluate(
     config: EvaluationConfig | None = None,
     *,
     answers_visible: bool = False,
-    action_counts: ActionCounts | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
     **fields: Any,
 ) -> Evaluation:
@@ -89,7 +81,6 @@ def evaluate(
         config: attempts, votes, seed, batch size.
         answers_visible: show the answers, as ``rules.observation`` says. Such a score measures how well the agent edits
             one grid into another, and is not a score by the rules of ARC. Demonstrations, if shown, are then the tests.
-        action_counts: number of actions of an expert, for the efficiency.
         on_progress: called with episodes done and episodes in all.
         **fields: changes of the rules, as ``make`` takes them.
 
@@ -114,7 +105,7 @@ def evaluate(
     specs = _make_specs(tasks, _episodes_per_input(config))
     key = jax.random.key(config.seed)
     episodes = play_episodes(agent, params, specs, key, config.batch_size, on_progress)
-    return _score(tasks, episodes, config, action_counts or {})
+    return _score(tasks, episodes, config)
 
 
 def _make_params(tasks: TaskSet, rules: JaxArcConfig, config: EvaluationConfig, answers_visible: bool) -> EnvParams:
@@ -140,7 +131,7 @@ def _make_specs(tasks: TaskSet, per_input: int) -> EpisodeSpec:
     return EpisodeSpec(*np.array(specs, np.int32).T)
 
 
-def _score(tasks: TaskSet, episodes: Episodes, config: EvaluationConfig, counts: ActionCounts) -> Evaluation:
+def _score(tasks: TaskSet, episodes: Episodes, config: EvaluationConfig) -> Evaluation:
     """Make a submission of the final grids, in the order of :func:`_make_specs`, and score it."""
     submission: dict[str, list[list[np.ndarray]]] = {}
     results: dict[str, list[list[EpisodeResult]]] = {}
@@ -161,7 +152,7 @@ def _score(tasks: TaskSet, episodes: Episodes, config: EvaluationConfig, counts:
     rows = []
     for task in tasks:
         solved = solved_outputs(submission[task.task_id], task) if task.has_answers else None
-        rows.append(make_row(task.task_id, solved, results[task.task_id], counts))
+        rows.append(make_row(task.task_id, solved, results[task.task_id]))
     return Evaluation(submission, score, tuple(rows))
 
 

@@ -100,22 +100,6 @@ def read_recordings(path: str | Path) -> dict[tuple[str, int], tuple[Action, ...
     return {pair: line.actions for pair, line in _test_lines(read_trace_file(path)).items()}
 
 
-def read_action_counts(path: str | Path) -> dict[tuple[str, int], int]:
-    """Read how many actions an expert took: lines as for :func:`read_recordings`, or with a number as ``actions``.
-
-    Raises:
-        TraceFileError: a line has another format, or a test input comes twice; the message names the line.
-        OSError: the file cannot be read.
-    """
-    lines = _test_lines(read_trace_file(path, allow_counts=True))
-    for line in lines.values():
-        if line.num_actions < 1:
-            raise TraceFileError(
-                f"{line.where}: 'actions' says {line.num_actions}; an expert takes at least one action, the submit"
-            )
-    return {pair: line.num_actions for pair, line in lines.items()}
-
-
 def _test_lines(lines: Iterable[TraceLine]) -> dict[tuple[str, int], TraceLine]:
     """Index the lines by test input; traces of demonstrations are left out."""
     found: dict[tuple[str, int], TraceLine] = {}

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Int8
@@ -14,9 +13,6 @@ from jaxtyping import Int8
 from jaxarc.evaluation.submission import Submission, check_submission, is_right, solved_outputs
 from jaxarc.files import write_whole
 from jaxarc.tasks import RawTask
-
-ActionCounts: TypeAlias = Mapping[tuple[str, int], int]
-"""By task id and index of the test input: how many actions an expert took."""
 
 
 @dataclass(frozen=True)
@@ -46,30 +42,18 @@ class TaskRow:
     first_solving_step: int | None  # fewest steps of an episode that solved; None, too, where none did
     best_similarity: float | None  # 0 .. 1, of any grid in any episode with the answer, or of any grid submitted
     mean_steps: float | None  # of an episode
-    efficiency: float | None  # expert's actions over fewest steps, mean of the solved outputs whose count is known
     error: str | None = None  # of a solver: the first one, which left a test input without an attempt
 
 
-def make_row(
-    task_id: str, solved: Sequence[bool] | None, results: Sequence[Sequence[EpisodeResult]], counts: ActionCounts
-) -> TaskRow:
+def make_row(task_id: str, solved: Sequence[bool] | None, results: Sequence[Sequence[EpisodeResult]]) -> TaskRow:
     """Sum up the episodes of one task.
-
-    Example of the efficiency: a task has two test outputs, solved in 8 and in 5 steps at best, and an expert took 6
-    actions at the first; the count of the second is not known. The efficiency is 6 / 8.
 
     Args:
         task_id: of the task.
         solved: of each test output, whether an attempt in the submission is right; None where answers are unknown.
         results: the episodes at each test input.
-        counts: number of actions of an expert, where that is known.
     """
     episodes = [episode for at_input in results for episode in at_input]
-    # For each test input the fewest steps of an episode that solved it; inputs that nobody solved have no ratio.
-    fewest = [min((e.steps for e in at_input if e.is_right), default=None) for at_input in results]
-    ratios = [
-        counts[task_id, i] / steps for i, steps in enumerate(fewest) if steps is not None and (task_id, i) in counts
-    ]
     is_known = solved is not None
     return TaskRow(
         task_id=task_id,
@@ -78,10 +62,9 @@ def make_row(
         attempts=len(episodes),
         solves=sum(episode.is_right for episode in episodes) if is_known else None,
         submitted=sum(episode.submitted for episode in episodes),
-        first_solving_step=min((steps for steps in fewest if steps is not None), default=None),
+        first_solving_step=min((episode.steps for episode in episodes if episode.is_right), default=None),
         best_similarity=max(episode.best_similarity for episode in episodes) if is_known else None,
         mean_steps=fmean(episode.steps for episode in episodes),
-        efficiency=fmean(ratios) if ratios else None,
     )
 
 
@@ -131,7 +114,6 @@ def _row_of_grids(task: RawTask, inputs: Sequence[Sequence[np.ndarray]], error: 
         first_solving_step=None,
         best_similarity=max((_similarity(*pair) for pair in compared), default=0.0) if is_known else None,
         mean_steps=None,
-        efficiency=None,
         error=error,
     )
 

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from jaxarc.errors import JaxarcError
-from jaxarc.experts import Action, ActionFormat, Painter, Pair
+from jaxarc.experts import Action, Painter, Pair
 from jaxarc.experts.host_canvas import check_action
 from jaxarc.files import file_name
 from jaxarc.play.session import MOST_STEPS, Session, StateView, StepResult
@@ -133,22 +133,22 @@ class Episode:
         """Write the file if there is any event. After an error of the disk the board shows it, and the game goes on."""
         if not self._events:
             return
-        played = HumanEpisode(
-            self.dataset,
-            self.pair_id,
-            self.pair,
-            self._session.action_format,
-            self._actions,
-            tuple(self._events),
-            self._begun,
-            self._return,
-            self._now.is_solved,
-            self._was_helped,
-            "" if self._source is None else self._source.name,
-        )
+        num_hints = sum(event.kind == "hint" for event in self._events)
+        expert = HELPED if num_hints or self._was_helped else ALONE
+        spec = ExpertSpec(expert, 1, "", self._session.action_format)
+        trace = Trace(WorkUnit(self.pair, spec).content_hash, spec, self._actions)
+        session = {
+            "begun": self._begun.isoformat(timespec="seconds"),
+            "seconds": self._events[-1].seconds,
+            "solved": self._now.is_solved,
+            "return": round(self._return, 6),
+            "hints": num_hints,
+            "rewinds": sum(event.kind == "rewind" for event in self._events),
+            "events": self._events,
+        } | ({} if self._source is None else {"continues": self._source.name})
         try:
             self.file = self.file or new_episode_file(self._folder, self.pair_id, self._begun)
-            write_human_episode(self.file, played)
+            write_trace_file(self.file, {self.pair_id: trace}, {"dataset": self.dataset, "session": session})
         except OSError as error:
             self._file_problem = f"not saved ({error}); free some space or fix the folder, then save again"
         else:
@@ -249,22 +249,6 @@ class Event(NamedTuple):
     numbers: Action  # the action taken or proposed; of a rewind the number of actions in force
 
 
-class HumanEpisode(NamedTuple):
-    """An episode as it is saved, finished or not."""
-
-    dataset: str  # name that load_tasks takes
-    pair_id: PairId
-    pair: Pair
-    action_format: ActionFormat
-    actions: tuple[Action, ...]  # in force, without those taken back
-    events: tuple[Event, ...]  # all of them, in order
-    begun: datetime.datetime
-    reward: float  # sum of the rewards of the actions
-    is_solved: bool
-    was_helped: bool = False  # the episode that this one continues took hints
-    continues: str = ""  # file name of that episode
-
-
 def read_human_episode(path: Path) -> TraceLine:
     """Read the trace of a saved episode.
 
@@ -276,27 +260,6 @@ def read_human_episode(path: Path) -> TraceLine:
     if len(lines) != 1:
         raise TraceFileError(f"{path} holds {len(lines)} traces; name a file of jaxarc play, which has one")
     return lines[0]
-
-
-def write_human_episode(path: Path, played: HumanEpisode) -> None:
-    """Write an episode whole, or leave the file as it was.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    num_hints = sum(event.kind == "hint" for event in played.events)
-    spec = ExpertSpec(HELPED if num_hints or played.was_helped else ALONE, 1, "", played.action_format)
-    trace = Trace(WorkUnit(played.pair, spec).content_hash, spec, played.actions)
-    session = {
-        "begun": played.begun.isoformat(timespec="seconds"),
-        "seconds": played.events[-1].seconds if played.events else 0.0,
-        "solved": played.is_solved,
-        "return": round(played.reward, 6),
-        "hints": num_hints,
-        "rewinds": sum(event.kind == "rewind" for event in played.events),
-        "events": played.events,
-    } | ({"continues": played.continues} if played.continues else {})
-    write_trace_file(path, {played.pair_id: trace}, {"dataset": played.dataset, "session": session})
 
 
 def new_episode_file(folder: Path, pair_id: PairId, begun: datetime.datetime) -> Path:

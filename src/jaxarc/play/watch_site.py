@@ -3,7 +3,6 @@
 import json
 import math
 import sys
-import threading
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, NamedTuple
@@ -18,17 +17,7 @@ from jaxarc.play.local_site import page_file, palette_sheet
 from jaxarc.runs import RunFolder
 from jaxarc.runs.folder import RunFolderError, read_row, read_table
 
-MOST_ROWS: Final = 6000  # that a page gets at once; of longer files it gets every second, third, ... update
-
-
-class Rows(NamedTuple):
-    """Some rows of a metrics file."""
-
-    reading: int  # raised each time the file is read anew from its start
-    first: int  # index of the first of these rows in the file
-    rows: list[dict[str, float | None]]
-    total: int
-    num_unreadable: int
+MOST_ROWS: Final = 6000  # that a page gets
 
 
 class Means(NamedTuple):
@@ -36,62 +25,6 @@ class Means(NamedTuple):
 
     rows: list[list[Any]]  # [task, mean]; None without any attempt
     num_unreadable: int  # rows that are unreadable or missing
-
-
-class MetricsReader:
-    """Reads a growing file of JSON lines, and starts anew if it was cut, as by a resumed run.
-
-    It finds a cut by the last line that it read: if the file has other bytes there, another run wrote it.
-    """
-
-    def __init__(self, path: Path):
-        self._path = path
-        self._reading = 1
-        self._num_bytes = 0  # read so far
-        self._last_line = b""
-        self._rows: list[dict[str, float | None]] = []
-        self._num_unreadable = 0
-
-    def read(self, reading: int, count: int) -> Rows:
-        """Return the rows after the first ``count`` of a reading; all rows if the file was read anew since.
-
-        Raises:
-            OSError: the file exists and cannot be read.
-        """
-        self._follow()
-        known = count if reading == self._reading and 0 <= count <= len(self._rows) else 0
-        # A page that has 12 rows of this reading gets the 13th and later ones; one of an older reading gets all.
-        rows = _thinned(self._rows) if known == 0 else self._rows[known:]
-        return Rows(self._reading, known, rows, len(self._rows), self._num_unreadable)
-
-    def _follow(self) -> None:
-        try:
-            with self._path.open("rb") as file:
-                # 30 bytes were read, the last 10 of them a line: bytes 20 to 30 must still be that line. A resumed run
-                # cuts the file and writes other lines there.
-                file.seek(max(self._num_bytes - len(self._last_line), 0))
-                if file.read(len(self._last_line)) != self._last_line:
-                    self._start_anew()
-                    file.seek(0)
-                new = file.read()
-        except FileNotFoundError:
-            return
-        lines = new[: new.rfind(b"\n") + 1].splitlines(keepends=True)  # the last one may be half written
-        for line in lines:
-            self._num_bytes += len(line)
-            self._last_line = line
-            row = _numbers(line)
-            if row is None:
-                self._num_unreadable += 1
-            else:
-                self._rows.append(row)
-
-    def _start_anew(self) -> None:
-        self._reading += 1
-        self._rows = []
-        self._num_bytes = 0
-        self._last_line = b""
-        self._num_unreadable = 0
 
 
 class RunView:
@@ -104,10 +37,12 @@ class RunView:
 
     def __init__(self, folder: RunFolder):
         self.folder = folder
-        self.metrics = MetricsReader(folder.metrics)
         self._config = _object(folder.config.read_bytes())
         if self._config is None:
             raise RunFolderError(f"{folder.config} is no JSON object; bring the file back, or name another run")
+        training = self._config.get("training")
+        num_seeds = training.get("num_seeds") if isinstance(training, dict) else None
+        self._num_seeds = num_seeds if isinstance(num_seeds, int) and num_seeds > 0 else 1
         try:
             self._lines = [[name, json.dumps(value)] for name, value in _leaves(self._config)]
         except RecursionError as error:
@@ -126,6 +61,20 @@ class RunView:
             "config": self._lines,
         }
 
+    def metrics(self) -> dict[str, Any]:
+        """Return the numbers of the reports, of a long run every second, third, ... update and the last one.
+
+        With 2 seeds, 5 updates and every second one: rows 0 1, 4 5 and 8 9 stay of 0 .. 9.
+        """
+        path = self.folder.metrics
+        lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []  # the last one may be half written
+        each = math.ceil(len(lines) / MOST_ROWS)
+        last = (len(lines) - 1) // self._num_seeds
+        moments = [(index // self._num_seeds, line) for index, line in enumerate(lines)]
+        rows = [_numbers(line) for moment, line in moments if moment % each == 0 or moment == last]
+        known = [row for row in rows if row is not None]
+        return {"rows": known, "total": len(lines), "num_unreadable": len(rows) - len(known)}
+
     def tables(self) -> dict[str, dict[str, Any]]:
         """Return for each task its success rate in training and in evaluation, means over the seeds.
 
@@ -136,9 +85,10 @@ class RunView:
             "measured": _means(self.folder.measured, "solved")._asdict(),
         }
 
-    def stamp(self) -> list[int]:
-        """Return the times of the last change of both tables."""
-        return [path.stat().st_mtime_ns if path.exists() else 0 for path in (self.folder.tasks, self.folder.measured)]
+    def stamp(self) -> str:
+        """Return a text that changes whenever the metrics or a table change."""
+        files = (self.folder.metrics, self.folder.tasks, self.folder.measured)
+        return ".".join(str(path.stat().st_mtime_ns if path.exists() else 0) for path in files)
 
 
 def _numbers(line: bytes) -> dict[str, float | None] | None:
@@ -147,11 +97,9 @@ def _numbers(line: bytes) -> dict[str, float | None] | None:
     if row is None:
         return None
     numbers = {name: value for name, value in row.items() if value is None or type(value) in (int, float)}
-    return {name: value if value is None or _is_finite(value) else None for name, value in numbers.items()}
-
-
-def _is_finite(number: float) -> bool:
-    return abs(number) <= sys.float_info.max  # math.isfinite fails with whole numbers that are larger
+    # math.isfinite fails with whole numbers that are larger than every float.
+    is_finite = lambda value: value is not None and abs(value) <= sys.float_info.max
+    return {name: value if is_finite(value) else None for name, value in numbers.items()}
 
 
 def _object(text: bytes) -> dict[str, Any] | None:
@@ -161,17 +109,6 @@ def _object(text: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def _thinned(rows: list[dict[str, float | None]]) -> list[dict[str, float | None]]:
-    """Keep every second, third, ... update with all its seeds, and always the last.
-
-    With 2 seeds, 5 updates and every second one: rows 0 1, 4 5 and 8 9 stay of 0 .. 9.
-    """
-    num_seeds = len({row.get("seed") for row in rows}) or 1
-    each = math.ceil(len(rows) / MOST_ROWS)
-    last = (len(rows) - 1) // num_seeds
-    return [row for index, row in enumerate(rows) if index // num_seeds % each == 0 or index // num_seeds == last]
 
 
 def _means(path: Path, field: str) -> Means:
@@ -222,7 +159,6 @@ class WatchSite:
         """
         self._run = run
         self._viewer = viewer
-        self._lock = threading.Lock()
 
     def app(self) -> Starlette:
         """Return the app, for :class:`jaxarc.play.local_site.LocalSite`."""
@@ -238,17 +174,14 @@ class WatchSite:
 
     def _news(self, request: Request) -> Response:
         """Return the rows, tables and episodes that are new to the page; its query says what it has."""
-        known = {name: _whole(request.query_params.get(name)) for name in ("reading", "count", "showing")}
-        with self._lock:
-            rows = self._run.metrics.read(known["reading"], known["count"])
-            news: dict[str, Any] = {"metrics": rows._asdict(), "stamp": ".".join(map(str, self._run.stamp()))}
-            if request.query_params.get("stamp") != news["stamp"]:
-                news["tables"] = self._run.tables()
+        news: dict[str, Any] = {"stamp": self._run.stamp()}
+        if request.query_params.get("stamp") != news["stamp"]:
+            news |= {"metrics": self._run.metrics(), "tables": self._run.tables()}
         if self._viewer is None:
             note = "switched off" if self._run.has_agent else "this run trains no agent that could be shown"
             news["showing"] = {"number": -2, "note": note, "episodes": [], "history": []}
         else:
-            news["showing"] = self._viewer.latest(known["showing"])
+            news["showing"] = self._viewer.latest(_whole(request.query_params.get("showing")))
         return _Answer(news)
 
 

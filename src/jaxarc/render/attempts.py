@@ -1,11 +1,10 @@
-"""Attempts beside answers: a page with a card for each task, and an overview of all tasks as one picture.
+"""Attempts beside answers: a page with a card for each task.
 
-Both show small pictures of grids, framed in green where they are right and in red where they are wrong. The page is one
-HTML file without scripts that loads nothing, so it can be mailed or kept.
+It shows small pictures of grids, framed in green where they are right and in red where they are wrong, in one HTML file
+without scripts that loads nothing, so it can be mailed or kept.
 """
 
 import base64
-import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
@@ -15,20 +14,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 from jaxtyping import Int8
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from jaxarc.files import write_whole
 from jaxarc.render import pixels
 from jaxarc.render.palette import ARC_COLORS, rgb
 
-_FRAMES: Final = {"solved": "#2b8a3e", "partly": "#e8a20c", "unsolved": "#d9480f", "unknown": "#868e96"}
 _LINE: Final = len(ARC_COLORS)  # palette entry of the lines between cells
 _LEAST_CELL_WITH_LINES: Final = 4  # pixels
 _CARD_SIDE: Final = 90  # pixels of the longest side of a grid on the page
-_TILE_SIDE: Final = 60  # pixels of the longest side of a grid in the overview
-_TILE_FRAME: Final = 4  # pixels
-_TILE_TEXT: Final = 12  # pixels high
-_ASPECT: Final = 1.3  # width over height of the overview, about
 _WORDS: Final = {"solved": "solved", "partly": "solved in part", "unsolved": "not solved", "unknown": "answer unknown"}
 
 Grid = Int8[np.ndarray, "h w"]
@@ -82,21 +76,6 @@ def write_attempts_page(tasks: Sequence[AttemptedTask], path: Path, title: str) 
     write_whole(path, html.encode())
 
 
-def draw_overview(tasks: Sequence[AttemptedTask], path: Path, title: str = "") -> None:
-    """Draw the first demonstration of each task into a PNG file, framed by how the task was solved.
-
-    The file is written whole or not at all.
-    """
-    tiles = [_tile(task) for task in tasks]
-    width, height = tiles[0].size
-    # With c columns of n tiles the sheet is c * width wide and n / c * height high; their ratio is _ASPECT for this c.
-    columns = max(1, min(len(tiles), round(math.sqrt(len(tiles) * _ASPECT * height / width))))
-    rows = [pixels.hstack(tiles[at : at + columns], 10) for at in range(0, len(tiles), columns)]
-    heading = [pixels.draw_text(title, 16)] if title else []
-    sheet = pixels.vstack([*heading, *rows], 8, centered=False)
-    write_whole(path, pixels.to_png(pixels.padded(sheet, 12).quantize(64, dither=Image.Dither.NONE), optimize=True))
-
-
 def _card(task: AttemptedTask) -> str:
     tests = "".join(
         _row(
@@ -146,25 +125,9 @@ def _frame_of(grid: Grid, answer: Grid) -> str:
     return "right" if np.array_equal(grid, answer) else "wrong"
 
 
-def _tile(task: AttemptedTask) -> Image.Image:
-    """Draw the first demonstration in a frame, above the task's id."""
-    source, target = task.demonstrations[0]
-    side = _side([source, target], _TILE_SIDE)
-    frame = Image.new("RGB", (2 * _TILE_SIDE + 6 * _TILE_FRAME, _TILE_SIDE + 4 * _TILE_FRAME), pixels.GROUND)
-    for number, grid in enumerate((source, target)):
-        image = _image(grid, side)
-        left = 2 * _TILE_FRAME + number * (_TILE_SIDE + 2 * _TILE_FRAME)
-        corner = (left + (_TILE_SIDE - image.width) // 2, 2 * _TILE_FRAME + (_TILE_SIDE - image.height) // 2)
-        frame.paste(image.convert("RGB"), corner)
-    box = (0, 0, frame.width - 1, frame.height - 1)
-    ImageDraw.Draw(frame).rectangle(box, outline=_FRAMES[task.outcome], width=_TILE_FRAME)
-    label = pixels.draw_text(f"{task.task_id} {task.solved_share}", _TILE_TEXT)
-    return pixels.vstack([frame, label.crop((0, 0, min(label.width, frame.width), label.height))], 2, centered=False)
-
-
-def _side(grids: Sequence[Grid], room: int = _CARD_SIDE) -> int:
-    """Pixels of a cell, so that the longest side of all grids takes at most ``room`` pixels."""
-    return max(1, min(room // max(max(grid.shape) for grid in grids), 12))
+def _side(grids: Sequence[Grid]) -> int:
+    """Pixels of a cell, so that the longest side of all grids has at most 90."""
+    return max(1, min(_CARD_SIDE // max(max(grid.shape) for grid in grids), 12))
 
 
 def _image(grid: Grid, side: int) -> Image.Image:

@@ -15,21 +15,14 @@ from matplotlib.ticker import EngFormatter, PercentFormatter
 from jaxarc.files import write_whole
 
 _INK: Final = "#333333"
-_TRAIN: Final = "#0074d9"
-_EVALUATION: Final = "#d9480f"
-_SAMPLED: Final = "#aaaaaa"
-_RETURN: Final = "#2b8a3e"
 # Color-blind people can tell these apart (Okabe and Ito).
 _CURVE_COLORS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _CURVE_STYLES: Final = ("-", "--", ":", "-.")  # with more curves than colors, the colors repeat in the next style
 _LETTERS_OF_A_LABEL: Final = 90
 _LINE_COLORS: Final = ("#0074d9", "#d9480f", "#2b8a3e", "#8a3ea6")
 
-SeedValues = Sequence[float | None]
-"""One number for each report; None where the report measured nothing."""
-
-XYPoints = Sequence[tuple[float, float]]
-"""x and y of each point; a point whose y is not finite is left out."""
+XYPoints = Sequence[tuple[float, float | None]]
+"""x and y of each point; one whose y is None or not finite is left out."""
 
 
 def write_png(figure: Figure, path: Path) -> None:
@@ -41,66 +34,6 @@ def write_png(figure: Figure, path: Path) -> None:
     picture = io.BytesIO()
     FigureCanvasAgg(figure).print_png(picture, metadata={"Software": None})
     write_whole(path, picture.getvalue())
-
-
-@dataclass(frozen=True)
-class LearningCurve:
-    """The columns of one seed, all of one length: an entry for each report."""
-
-    environment_steps: Sequence[int]
-    train_solve_rate: SeedValues  # 0 .. 1, greedy, each training pair once
-    evaluation_solve_rate: SeedValues  # 0 .. 1, greedy, each evaluation pair once
-    episode_solve_rate: SeedValues  # 0 .. 1, of the episodes it learned from
-    mean_return: SeedValues  # of those episodes
-
-
-def draw_learning_curve(curves: Sequence[LearningCurve], path: Path, title: str = "") -> None:
-    """Draw solve rates and return against environment steps into a PNG file, written whole or not at all.
-
-    Args:
-        curves: one for each seed. Several seeds are thin lines, and their mean a bold one.
-        path: of the PNG file.
-        title: a line above.
-    """
-    figure = Figure(figsize=(8, 6), layout="constrained")
-    rates, returns = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
-    figure.suptitle(title, fontsize=11, color=_INK)
-    _draw_rates(rates, curves)
-    _plot(returns, [(curve.environment_steps, curve.mean_return) for curve in curves], _RETURN, "")
-    _style(returns, "mean return of the\nepisodes learned from")
-    returns.set_xlabel("environment steps", color=_INK)
-    returns.xaxis.set_major_formatter(EngFormatter(sep=""))
-    write_png(figure, path)
-
-
-def _draw_rates(axes: Axes, curves: Sequence[LearningCurve]) -> None:
-    sampled = [(curve.environment_steps, curve.episode_solve_rate) for curve in curves]
-    train = [(curve.environment_steps, curve.train_solve_rate) for curve in curves]
-    evaluation = [(curve.environment_steps, curve.evaluation_solve_rate) for curve in curves]
-    _plot(axes, sampled, _SAMPLED, "episodes learned from (sampled actions)")
-    _plot(axes, train, _TRAIN, "training pairs, each once (greedy)", width=4.0)
-    _plot(axes, evaluation, _EVALUATION, "evaluation pairs, each once (greedy)")
-    _style(axes, "solved")
-    _show_percent(axes)
-    axes.legend(loc="lower right", frameon=False, fontsize=9, labelcolor=_INK)
-
-
-def _plot(
-    axes: Axes, lines: Sequence[tuple[Sequence[int], SeedValues]], color: str, label: str, width: float = 1.8
-) -> None:
-    """Draw one line, or several thin ones and their mean at the steps where they have a point."""
-    at: dict[int, list[float]] = {}  # environment steps -> values of the seeds
-    for steps, values in lines:
-        # Reports without a value have no point. Seeds may have measured at different
-        # steps; a mean is over those that did.
-        points = {x: y for x, y in zip(steps, values, strict=True) if y is not None and math.isfinite(y)}
-        for x, y in points.items():
-            at.setdefault(x, []).append(y)
-        if len(lines) > 1 and points:
-            axes.plot(list(points), list(points.values()), color=color, linewidth=0.7, alpha=0.35)
-    if at:
-        means = [math.fsum(values) / len(values) for values in at.values()]
-        axes.plot(list(at), means, color=color, label=label, linewidth=width, marker="o", markersize=1.6 * width)
 
 
 def _style(axes: Axes, label: str) -> None:
@@ -168,19 +101,43 @@ class Panel:
     """One of several plots with a common x axis."""
 
     label: str  # label of the y axis
-    lines: Mapping[str, XYPoints]  # name in the legend -> points
+    lines: Mapping[str, Sequence[XYPoints]]  # name in the legend -> points of each seed
     is_share: bool = False
 
 
 def draw_panels(panels: Sequence[Panel], path: Path, title: str, x_label: str = "steps") -> None:
-    """Draw panels with a common x axis into a PNG file, written whole or not at all."""
+    """Draw panels with a common x axis into a PNG file, written whole or not at all.
+
+    Several seeds are thin lines, and their mean a bold one.
+    """
     figure = Figure(figsize=(8, 1 + 2.5 * len(panels)), layout="constrained")
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
     figure.suptitle(title, fontsize=11, color=_INK)
     for axis, panel in zip(axes, panels, strict=True):
-        _draw_panel(axis, panel)
+        for color, (name, seeds) in zip(_LINE_COLORS, panel.lines.items(), strict=False):
+            _plot(axis, seeds, color, name)
+        _style(axis, panel.label)
+        if panel.is_share:
+            _show_percent(axis)
+        axis.legend(frameon=False, fontsize=9, labelcolor=_INK)
     axes[-1].set_xlabel(x_label, color=_INK)
+    axes[-1].xaxis.set_major_formatter(EngFormatter(sep=""))
     write_png(figure, path)
+
+
+def _plot(axes: Axes, seeds: Sequence[XYPoints], color: str, label: str) -> None:
+    """Draw one line, or several thin ones and their mean at the steps where they have a point."""
+    at: dict[float, list[float]] = {}  # x -> values of the seeds
+    for points in seeds:
+        # Seeds may have measured at different steps; a mean is over those that did.
+        sound = {x: y for x, y in points if y is not None and math.isfinite(y)}
+        for x, y in sound.items():
+            at.setdefault(x, []).append(y)
+        if len(seeds) > 1 and sound:
+            axes.plot(list(sound), list(sound.values()), color=color, linewidth=0.7, alpha=0.35)
+    if at:
+        means = [math.fsum(values) / len(values) for values in at.values()]
+        axes.plot(list(at), means, color=color, label=label, linewidth=1.8, marker="o", markersize=2.5)
 
 
 def draw_calibration(
@@ -214,15 +171,3 @@ def draw_calibration(
     axes.set_xlabel("mean probability by the surrogate; beside a point, their number", color=_INK)
     axes.legend(loc="upper left", frameon=False, fontsize=9, labelcolor=_INK)
     write_png(figure, path)
-
-
-def _draw_panel(axes: Axes, panel: Panel) -> None:
-    for color, (name, points) in zip(_LINE_COLORS, panel.lines.items(), strict=False):
-        sound = [(x, y) for x, y in points if math.isfinite(y)]
-        axes.plot([x for x, _ in sound], [y for _, y in sound], color=color, label=name, marker="o", markersize=2.5)
-    _style(axes, panel.label)
-    if panel.is_share:
-        _show_percent(axes)
-    else:
-        axes.set_ylim(bottom=0)
-    axes.legend(frameon=False, fontsize=9, labelcolor=_INK)

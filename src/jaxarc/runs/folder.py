@@ -27,7 +27,6 @@ from jaxarc.parallel import is_primary
 from jaxarc.runs.checkpoint import Checkpoints
 
 DISTRIBUTION: Final = "jaxarc-rl"  # by which pip knows this package
-TRAINED: Final = Path(__file__).resolve().parent.parent / "trained"  # agents that the package brings, as runs
 _SECONDS: Final = 10.0  # git answers in milliseconds; a folder on a lost network drive must not hold up a run
 _LIBRARIES: Final = ("jax", "jaxlib", "equinox", "optax", "numpy")
 
@@ -151,15 +150,6 @@ def open_run_folder(path: Path) -> RunFolder:
         kind = "there is no folder" if not path.is_dir() else f"there is no {folder.config.name} in"
         raise NotARunError(f"{kind} {path}; name the folder of a run of jaxarc train, such as runs/<date>_<time>-ppo")
     return folder
-
-
-def locate_run(path: Path) -> Path:
-    """Return a path as it is, or, of a bare name that is not there, the trained agent that the package brings.
-
-    ``Path("ladder_l2_small")`` becomes its folder in :data:`TRAINED`, which is for reading only.
-    """
-    is_name = path.name == str(path) and not path.exists()
-    return TRAINED / path if is_name and (TRAINED / path).is_dir() else path
 
 
 def library_versions() -> dict[str, str]:

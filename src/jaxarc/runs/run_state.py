@@ -4,18 +4,17 @@ import statistics
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import jax
 
 from jaxarc.config import ConfigValidationError
+from jaxarc.config.agent_training import WhichCheckpoint
 from jaxarc.config.build import spell
 from jaxarc.files import code_digest
 from jaxarc.parallel import allgather_text, digest, is_primary, require_same
 from jaxarc.runs.checkpoint import CheckpointError, CheckpointRecord, check_checkpoint, load_checkpoint
 from jaxarc.runs.folder import MetricsFile, RunConfig, RunFolder, RunFolderError, RunReport, library_versions
-
-WhichCheckpoint = Literal["best", "last"]
 
 State: TypeAlias = Any
 """A pytree of arrays."""

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from jaxarc.config import SearchConfig
-from jaxarc.config.search import MAX_COST
+from jaxarc.config.agent_training import MAX_COST
 from jaxarc.search.search_library import search_library
 from jaxarc.search.solve import Pair, SearchResult, solve
 

@@ -19,9 +19,9 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.evaluation import TaskResults, play_every_task
 from jaxarc.experts.lookahead import LookaheadAgent
-from jaxarc.files import write_whole
+from jaxarc.files import locate_run, write_whole
 from jaxarc.runs.checkpoint import CheckpointError, load_checkpoint
-from jaxarc.runs.folder import RunFolder, locate_run, open_run_folder
+from jaxarc.runs.folder import RunFolder, open_run_folder
 from jaxarc.surrogate.agreement import Agreement, GraphAccuracy
 from jaxarc.surrogate.lookahead_task import LookaheadTask, SurrogateAgent
 from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment, make_task

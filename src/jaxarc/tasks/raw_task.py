@@ -184,14 +184,13 @@ def check_pair_count(count: int, source: str, split: str) -> None:
         )
 
 
-def check_grid(grid: Any, where: str, null_color: int | None = None) -> np.ndarray:
+def check_grid(grid: Any, where: str) -> np.ndarray:
     """Check one grid, an array of whole numbers or a list of rows, and return it as a read-only ``int8[h, w]``.
 
     Args:
         grid: an array of NumPy, JAX, PyTorch or any library that speaks ``__array__`` or DLPack, or a list of rows;
             rows and cells may be such arrays too.
         where: the start of every message.
-        null_color: the color, 0..9, that a ``None`` cell stands for; by default such a cell is an error.
 
     Raises:
         TaskFormatError: it is no grid, or empty, ragged or larger than 30x30, or a cell is not a whole number in 0..9.
@@ -201,7 +200,7 @@ def check_grid(grid: Any, where: str, null_color: int | None = None) -> np.ndarr
         # through cell by cell, to name the fault.
         checked = _pack_rows(grid)
         if checked is None:
-            checked = _check_rows(_read(to_lists, grid, where), where, null_color)
+            checked = _check_rows(_read(to_lists, grid, where), where)
     elif is_array(grid):
         checked = _check_array(_read(to_numpy, grid, where), where)
     else:
@@ -327,7 +326,7 @@ def _pack_rows(rows: Sequence[Any]) -> np.ndarray | None:
     return np.frombuffer(packed, np.int8).reshape(height, width)
 
 
-def _check_rows(rows: Sequence[Any], where: str, null_color: int | None) -> np.ndarray:
+def _check_rows(rows: Sequence[Any], where: str) -> np.ndarray:
     """Check a list of rows cell by cell, to name the first one that breaks a rule."""
     if not rows:
         raise TaskFormatError(f"{where}: the grid has no rows; a side is 1..{MAX_GRID_SIZE}, add a row")
@@ -344,8 +343,6 @@ def _check_rows(rows: Sequence[Any], where: str, null_color: int | None) -> np.n
                 "all rows of a grid have the same length, fill or cut the row"
             )
     _check_size(len(rows), len(rows[0]), where)
-    if null_color is not None:
-        rows = [[null_color if cell is None else cell for cell in row] for row in rows]
     for index, row in enumerate(rows):
         for column, cell in enumerate(row):
             if type(cell) is not int or not 0 <= cell < NUM_COLORS:
@@ -377,14 +374,9 @@ def _check_size(height: int, width: int, where: str) -> None:
 
 
 def _refuse_cell(cell: Any, row: int, column: int, where: str) -> None:
-    hint = "correct the cell"
+    hint = "crop the padding" if type(cell) is int and cell == -1 else "correct the cell"
     if cell is None:
-        hint = (
-            "Mini-ARC writes null for color 0: bring that set with 'jaxarc tasks import PATH --name mini-arc', read "
-            "other such files with read_json(path, null_color=0), or correct the cell"
-        )
-    elif type(cell) is int and cell == -1:
-        hint = "crop the padding"
+        hint += "; Mini-ARC, which writes null for color 0, is read by 'jaxarc tasks import PATH --name mini-arc'"
     raise TaskFormatError(
         f"{where}, row {row}, column {column}: got {describe_value(cell)}; cells are whole numbers "
         f"0..{NUM_COLORS - 1}, {hint}"

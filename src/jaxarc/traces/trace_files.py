@@ -41,8 +41,7 @@ class TraceLine(NamedTuple):
 
     pair_id: PairId
     spec: ExpertSpec
-    actions: tuple[Action, ...]  # none where the line has their number alone
-    num_actions: int
+    actions: tuple[Action, ...]
     where: str  # file and line
     dataset: str  # where the task is loaded from; empty if the line has no such field
     num_written: int  # lines that were written into its file
@@ -65,12 +64,8 @@ def write_trace_file(
     return write_whole(path, "".join(_line(pair_id, trace, further) for pair_id, trace in traces.items()).encode())
 
 
-def read_trace_file(path: str | Path, *, allow_counts: bool = False) -> list[TraceLine]:
+def read_trace_file(path: str | Path) -> list[TraceLine]:
     """Read traces; lines without the further fields are taken as test pairs, boxes by an expert ``recorded``.
-
-    Args:
-        path: of the file.
-        allow_counts: read lines that have a number as ``actions`` too.
 
     Warns:
         ShortTraceFileWarning: lines are missing, perhaps because the file was cut short between two of them.
@@ -80,14 +75,14 @@ def read_trace_file(path: str | Path, *, allow_counts: bool = False) -> list[Tra
         OSError: the file cannot be read.
     """
     found = []
-    for line in read_trace_lines(path, allow_counts=allow_counts):
+    for line in read_trace_lines(path):
         if isinstance(line, TraceFileError):
             raise line
         found.append(line)
     return found
 
 
-def read_trace_lines(path: str | Path, *, allow_counts: bool = False) -> Iterator[TraceLine | TraceFileError]:
+def read_trace_lines(path: str | Path) -> Iterator[TraceLine | TraceFileError]:
     """Read like :func:`read_trace_file`, and yield the error of a wrong line in its place.
 
     Raises:
@@ -106,7 +101,7 @@ def read_trace_lines(path: str | Path, *, allow_counts: bool = False) -> Iterato
         if line.strip():
             count += 1
             try:
-                found = _read(line, f"{path}, line {number}", allow_counts)
+                found = _read(line, f"{path}, line {number}")
             except TraceFileError as error:
                 yield error
             else:
@@ -130,7 +125,7 @@ def _line(pair_id: PairId, trace: Trace, about: Mapping[str, Any]) -> str:
     return json.dumps(add_checksum(fields), separators=(",", ":")) + "\n"
 
 
-def _read(line: str, where: str, allow_counts: bool) -> TraceLine:
+def _read(line: str, where: str) -> TraceLine:
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -152,10 +147,7 @@ def _read(line: str, where: str, allow_counts: bool) -> TraceLine:
     expert = _field(data, "expert", str, where), _field(data, "version", int, where)
     spec = ExpertSpec(*expert, _field(data, "settings", str, where), action_format)
     about = _field(data, "dataset", str, where), _field(data, "of", int, where)
-    if allow_counts and type(data.get("actions")) is int:
-        return TraceLine(pair_id, spec, (), data["actions"], where, *about)
-    actions = _actions(data, where)
-    return TraceLine(pair_id, spec, actions, len(actions), where, *about)
+    return TraceLine(pair_id, spec, _actions(data, where), where, *about)
 
 
 def _field(data: dict[str, Any], name: str, kind: type, where: str) -> Any:

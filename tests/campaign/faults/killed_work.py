@@ -204,7 +204,7 @@ class EvaluateCommand:
             read_submission(out / "submission.json")
         if (out / "summary.json").exists():
             json.loads((out / "summary.json").read_bytes())
-            missing = {"submission.json", "tasks.jsonl", "attempts.html", "solve_map.png"} - set(contents(out))
+            missing = {"submission.json", "tasks.jsonl", "attempts.html"} - set(contents(out))
             assert not missing, f"there is a summary, and no {missing}"
 
     def result(self, folder: Path) -> dict[str, object]:

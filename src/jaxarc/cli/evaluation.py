@@ -1,0 +1,256 @@
+"""What ``jaxarc evaluate`` does once its options are read: play or score, write the files, print the tables."""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from jaxarc.cli.console import escape, number_table, percent, progress_bar
+from jaxarc.cli.players import PlayRequest, load_player, load_solver
+from jaxarc.cli.search_command import Programs, search_tasks
+from jaxarc.cli.signals import signals_interrupt
+from jaxarc.config import ConfigValidationError, EvaluationConfig, SearchConfig
+from jaxarc.datasets import TaskSet
+from jaxarc.errors import visible
+from jaxarc.evaluation import (
+    Evaluation,
+    RecordedAgent,
+    Score,
+    TaskRow,
+    best_first,
+    evaluate,
+    read_submission,
+    rows_of_submission,
+    score_submission,
+    write_submission,
+    write_task_rows,
+)
+from jaxarc.evaluation.solver import SolvedTask, evaluation_of, solve_tasks
+from jaxarc.evaluation.submission import SUBMISSION_DIGEST
+from jaxarc.files import write_whole
+from jaxarc.nn import products_in
+
+_SHOWN_TASKS: Final = 5  # of the best and of the worst each, and of those with an error
+
+
+class Scored(NamedTuple):
+    """What was evaluated, and what the summary and the terminal say of it besides the score."""
+
+    result: Evaluation
+    about: dict[str, Any]
+    notes: tuple[str, ...] = ()
+    programs: Programs | None = None  # of the search
+
+
+def score_file(file: Path, attempts: int, tasks: TaskSet) -> Scored:
+    """Score a submission file."""
+    submission = read_submission(file, attempts)
+    score = score_submission(submission, tasks)
+    result = Evaluation(submission, score, rows_of_submission(submission, tasks))
+    return Scored(result, {"dataset": tasks.name, "attempts": attempts, "solved": score.solved})
+
+
+def search(tasks: TaskSet, config: SearchConfig, processes: int | None, minutes: float | None, quiet: bool) -> Scored:
+    """Search programs for every task; Ctrl-C keeps the tasks that are done."""
+    solved, says, programs = search_tasks(tasks, config.answers, config, processes, minutes, quiet)
+    return _solved(solved, says, tasks, config.answers)._replace(programs=programs)
+
+
+def call_solver(name: str, tasks: TaskSet, attempts: int, quiet: bool) -> Scored:
+    """Call a solver for every task; Ctrl-C keeps the tasks that are done."""
+    solve = load_solver(name)
+    done: list[SolvedTask] = []
+    # What the solver prints goes to stderr: stdout is for the result.
+    bar = progress_bar("tasks", total=len(tasks), is_shown=not quiet)
+    with bar as show, contextlib.redirect_stdout(sys.stderr):
+        try:
+            with signals_interrupt():
+                for solved in solve_tasks(solve, tasks, attempts):
+                    done.append(solved)
+                    show(len(done), len(tasks))
+        except KeyboardInterrupt:
+            if not done:
+                raise
+    return _solved(done, {}, tasks, attempts)
+
+
+def _solved(done: list[SolvedTask], says: dict[str, Any], tasks: TaskSet, attempts: int) -> Scored:
+    about = {"attempts": attempts, "tasks_done": len(done), "tasks": len(tasks), **says}
+    return Scored(evaluation_of(done, tasks.name, attempts), about)
+
+
+def play(name: str, tasks: TaskSet, config: EvaluationConfig, request: PlayRequest, quiet: bool) -> Scored:
+    """Let an agent play every test input."""
+    player = load_player(name, tasks, request)
+    if config.votes and isinstance(player.agent, RecordedAgent):
+        raise typer.BadParameter(
+            "recorded actions fit tasks as they are, not augmented; leave it out", param_hint="--votes"
+        )
+    with (
+        products_in(request.precision),
+        progress_bar("episodes", waiting="compiling", is_shown=not quiet) as show,
+    ):
+        result = evaluate(
+            player.agent,
+            _on_canvas(tasks, player.rules.grid_shape),
+            player.rules,
+            config,
+            answers_visible=request.answers_visible,
+            on_progress=show,
+        )
+    about = {
+        "answers_visible": request.answers_visible,
+        "precision": request.precision,
+        "test_pairs_learned": player.num_learned,
+        "evaluation": dataclasses.asdict(config),
+        "rules": dataclasses.asdict(player.rules),
+    }
+    notes = []
+    if request.answers_visible:
+        notes.append("[bold]The answers were visible to the agent:[/] this is no score by the rules of ARC.")
+    if player.num_learned is None:
+        notes.append("The training tasks of the agent are not here, so it may have learned from these test pairs.")
+    elif player.num_learned:
+        num_tests = sum(len(task.test) for task in tasks)
+        notes.append(f"[bold]The agent learned from {player.num_learned:,} of the {num_tests:,} test pairs.[/]")
+    return Scored(result, about, tuple(notes))
+
+
+def _on_canvas(tasks: TaskSet, grid_shape: tuple[int, int]) -> TaskSet:
+    if any(largest > side for largest, side in zip(tasks.max_grid_shape, grid_shape, strict=True)):
+        largest_height, largest_width = tasks.max_grid_shape
+        height, width = grid_shape
+        raise ConfigValidationError(
+            f"jaxarc evaluate: {tasks.name} has grids of up to {largest_height}x{largest_width}, which does not fit "
+            f"the canvas {height}x{width}; add --canvas {max(tasks.max_grid_shape)}, or keep what fits: "
+            f":max_side={min(grid_shape)} behind the name of the dataset"
+        )
+    return tasks.fit(grid_shape)
+
+
+def write(
+    folder: Path, tasks: TaskSet, scored: Scored, about: dict[str, Any], title: str, *, has_submission: bool
+) -> dict[str, Any]:
+    """Write the files of an evaluation, and return the summary.
+
+    Args:
+        folder: is made if it is not there.
+        tasks: all of them.
+        scored: what to write.
+        about: what the result depends on, the beginning of the summary.
+        title: of the page; the score is added.
+        has_submission: False writes no submission file, as for grids of an agent that saw the answers.
+    """
+    result = scored.result
+    programs = scored.programs or {}
+    from jaxarc.render.attempts import AttemptedTask, write_attempts_page
+
+    if has_submission:
+        (num_attempts,) = {len(attempts) for inputs in result.submission.values() for attempts in inputs}
+        file = write_submission(folder / "submission.json", result.submission, num_attempts)
+        about = {**about, SUBMISSION_DIGEST: hashlib.sha256(file.read_bytes()).hexdigest()}
+    write_task_rows(folder / "tasks.jsonl", result.rows)
+    if programs:
+        rows = [
+            json.dumps({"task_id": task_id, "pair_index": index, **facts}) + "\n"
+            for task_id, found in programs.items()
+            for index, facts in enumerate(found)
+        ]
+        write_whole(folder / "programs.jsonl", "".join(rows).encode())
+    attempted = []
+    for row in best_first(result.rows):
+        task = tasks.raw_task(row.task_id)
+        attempts = result.submission[row.task_id]
+        note = row.error or _programs_in_words(programs.get(row.task_id, []))
+        attempted.append(AttemptedTask(row.task_id, task.train, task.test, attempts, note))
+    heading = f"{title}: {_in_words(result.score)}"
+    write_attempts_page(attempted, folder / "attempts.html", heading)
+    summary = {**about, **score_of(result)}
+    write_whole(folder / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
+    return summary
+
+
+def score_of(result: Evaluation) -> dict[str, Any]:
+    """Return the score as a part of a summary."""
+    return {"score": result.score.as_dict() if result.score else None}
+
+
+def show(console: Console, result: Evaluation) -> None:
+    """Print the score, the best and the worst tasks, and errors of a solver."""
+    if result.score is None:
+        console.print("The answers are unknown: no score. Hand in submission.json.", highlight=False)
+    else:
+        console.print(_totals(result.score))
+        console.print(_extremes(result.rows))
+    failed = [row for row in result.rows if row.error is not None]
+    if failed:
+        console.print(
+            f"[bold red]errors[/] at {len(failed):,} of {len(result.rows):,} tasks, without an attempt there:"
+        )
+        for row in failed[:_SHOWN_TASKS]:
+            console.print(visible(f"  {row.task_id}: {row.error}"), markup=False, highlight=False, soft_wrap=True)
+        if len(failed) > _SHOWN_TASKS:
+            console.print("  ... all of them: tasks.jsonl", highlight=False)
+
+
+def _programs_in_words(found: list[dict[str, Any]]) -> str:
+    """Write the program of each attempt in a line; the text of a program says what it does."""
+    return "\n".join(
+        f"test input {index}, attempt {number}: {answer['program'] or 'no program'}"
+        for index, facts in enumerate(found)
+        for number, answer in enumerate(facts["answers"], start=1)
+    )
+
+
+def _in_words(score: Score | None) -> str:
+    if score is None:
+        return "answers unknown"
+    return (
+        f"{score.solved_outputs} of {score.num_outputs} test outputs, {score.solved_tasks} of {score.num_tasks} tasks"
+    )
+
+
+def _totals(score: Score) -> Table:
+    table = number_table("score", "", "of", "share")
+    outputs = f"{score.num_outputs:,}"
+    tasks = f"{score.num_tasks:,}"
+    table.add_row("test outputs solved", f"{score.solved_outputs:,}", outputs, percent(score.output_score))
+    table.add_row("tasks solved entirely", f"{score.solved_tasks:,}", tasks, percent(score.task_score))
+    table.add_row("mean share of a task's outputs", "", tasks, percent(score.mean_task_share))
+    return table
+
+
+def _extremes(rows: Sequence[TaskRow]) -> Table:
+    """The best tasks and the worst, or all where there are few; columns without a value are left out."""
+    ranked = best_first(rows)
+    is_cut = len(ranked) > 2 * _SHOWN_TASKS
+    shown = ranked[:_SHOWN_TASKS] + ranked[-_SHOWN_TASKS:] if is_cut else ranked
+    columns = {
+        "outputs\nsolved": [f"{row.solved_outputs}/{row.num_outputs}" for row in shown],
+        "attempts\nsolving" if shown[0].submitted is None else "episodes\nsolving": [
+            f"{row.solves}/{row.attempts}" for row in shown
+        ],
+        "fewest\nsteps": [_number(row.first_solving_step, "{}") for row in shown],
+        "best\nsimilarity": [_number(row.best_similarity, "{:.1%}").replace("%", " %") for row in shown],
+        "mean\nsteps": [_number(row.mean_steps, "{:.1f}") for row in shown],
+    }
+    kept = {name: texts for name, texts in columns.items() if set(texts) != {"-"}}
+    title = f"the {_SHOWN_TASKS} best and the {_SHOWN_TASKS} worst of {len(ranked):,} tasks" if is_cut else "all tasks"
+    table = number_table("task", *kept, title=title)
+    for index, row in enumerate(shown):
+        if is_cut and index == _SHOWN_TASKS:
+            table.add_section()
+        table.add_row(escape(row.task_id), *(texts[index] for texts in kept.values()))
+    return table
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else form.format(value)
