@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxarc.agents import Experiment, Report
-from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.agents.predictor import SearchedAnswers
+from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.agents.train import AgentResult, training_mesh
 from jaxarc.agents.train import train as train_agents
 from jaxarc.cli.console import escape, mean_share, number_table, percent, progress_bar, range_share

@@ -217,14 +217,27 @@ def compute_reward(inputs: RewardInputs, config: JaxArcConfig) -> Float32[Array,
     weigh = lambda value, happened: jnp.where(happened, jnp.float32(value), zero)
     # A difference of potentials: with gamma 1 the similarities 0.2, 0.5, 0.4 pay 0.3 and -0.1, in sum the 0.2 that the
     # episode has gained. Going back and forth earns nothing.
-    shaping = jnp.float32(rule.gamma) * inputs.similarity_after - inputs.similarity_before
-    reward = jnp.where(inputs.is_hidden, zero, jnp.float32(rule.similarity_weight) * shaping)
+    shaping = _product(rule.gamma, inputs.similarity_after, inputs) - inputs.similarity_before
+    reward = jnp.where(inputs.is_hidden, zero, _product(rule.similarity_weight, shaping, inputs))
     reward = reward + jnp.float32(rule.step_penalty)
     # On a hidden pair the terms of a submit would reveal whether the answer is right: they are added only on request.
     is_scored = ~inputs.is_hidden | rule.score_on_submit
     reward = reward + weigh(rule.success_bonus, inputs.newly_solved & is_scored)
     reward = reward + weigh(rule.unsolved_submission_penalty, inputs.wrong_submission & is_scored)
     return reward + weigh(rule.invalid_action_penalty, inputs.invalid)
+
+
+def _product(factor: float, value: Float32[Array, ""], inputs: RewardInputs) -> Float32[Array, ""]:
+    """Multiply, and round before anything is added, in every program.
+
+    A compiler may join ``a * b + c`` into one operation that rounds once, for some shapes of a batch and not for
+    others. Between the two stands an integer that is 0, the sign of a similarity, which no compiler can know.
+    """
+    if factor == 1:
+        return value
+    bits = jax.lax.bitcast_convert_type(jnp.float32(factor) * value, jnp.int32)
+    sign = jax.lax.bitcast_convert_type(inputs.similarity_before, jnp.int32) >> 31
+    return jax.lax.bitcast_convert_type(bits + sign, jnp.float32)
 
 
 class Ending(NamedTuple):
