@@ -14,7 +14,7 @@ from jaxarc.agents.saved_agent import load_policy, saved_experiment
 from jaxarc.config import JaxArcConfig
 from jaxarc.config.agent_training import Precision
 from jaxarc.datasets import NotInstalledError, TaskSet, UnknownDatasetError
-from jaxarc.datasets.seen_pairs import pairs_seen_by
+from jaxarc.datasets.training_pairs import pairs_seen_by
 from jaxarc.envs.spaces import action_space
 from jaxarc.evaluation import (
     Agent,

@@ -32,7 +32,7 @@ from jaxarc.envs.transition import StepOutcome, as_single, pairs_of, step_and_re
 from jaxarc.fusion import materialize
 from jaxarc.prng import from_key_data, to_uniform
 from jaxarc.tasks.augmentation import draw_augmentation
-from jaxarc.tasks.sampling import next_task_index, sample_task_index
+from jaxarc.tasks.buffer import next_task_index, sample_task_index
 from jaxarc.types import Info, Observation, PRNGKey
 
 State = TypeVar("State")
