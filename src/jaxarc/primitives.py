@@ -199,7 +199,7 @@ def _drop_results(used: list[bool], equation: Any) -> tuple[list[bool], Any]:
     """Leave out the results that nobody reads, and what only they need."""
     if not any(used) and not equation.effects:
         return [False] * len(equation.invars), None
-    from jax.interpreters.partial_eval import dce_jaxpr  # as whoever calls this has it
+    from jax.interpreters.partial_eval import dce_jaxpr  # JAX calls this rule only where it has it
 
     choose = lambda all_of: [x for x, is_used in zip(all_of, used, strict=True) if is_used]
     jaxpr = equation.params["jaxpr"]

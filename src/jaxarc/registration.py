@@ -21,12 +21,11 @@ from jaxarc.envs.compilation import require_own_jax
 from jaxarc.envs.environment import ArcEnvironment, Defaults, Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.tasks.buffer import TaskGenerator
+from jaxarc.tasks.buffer import TaskGenerator, uniform_weights
 from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks
 from jaxarc.tasks.procedural.names import PREFIX, STARTER
 from jaxarc.tasks.procedural.whole_pictures import RandomGrids
 from jaxarc.tasks.registry import UnknownTaskError, register_task
-from jaxarc.tasks.sampling import uniform_weights
 from jaxarc.wrappers.flat_actions import FlatActions
 
 _STARTER_COLORS: Final = 4

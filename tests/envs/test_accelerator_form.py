@@ -9,7 +9,7 @@ from compiling import QUICKLY
 import jaxarc
 from jaxarc.envs import BboxAction
 from jaxarc.envs.canvas import unpack_columns
-from jaxarc.tasks.sampling import FEW_TASKS, next_task_index, sample_task_index
+from jaxarc.tasks.buffer import FEW_TASKS, next_task_index, sample_task_index
 from jaxarc.unroll import RandomPolicy, unroll, vectorize
 from jaxarc.utils.error_handling import JAXErrorHandler
 from jaxarc.wrappers import AutoReset

@@ -7,8 +7,7 @@ import pytest
 
 from jaxarc.config import AugmentationConfig, TaskConfig
 from jaxarc.datasets import load_tasks
-from jaxarc.datasets.seen_pairs import SeenPairs, canonical_form
-from jaxarc.datasets.training_pairs import load_evaluation_tasks, load_pairs
+from jaxarc.datasets.training_pairs import SeenPairs, canonical_form, load_evaluation_tasks, load_pairs
 from jaxarc.evaluation import one_task_per_pair
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.augmentation import augment_grid, draw_augmentation

@@ -7,7 +7,7 @@ import pytest
 
 from jaxarc.datasets import TaskSet, task_weights
 from jaxarc.tasks import RawTask, sample_task, uniform_weights
-from jaxarc.tasks.sampling import cumulative_weights
+from jaxarc.tasks.buffer import cumulative_weights
 
 DRAWS = 20_000
 _draw = jax.jit(jax.vmap(sample_task, in_axes=(0, None)))

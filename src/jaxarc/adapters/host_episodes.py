@@ -26,8 +26,7 @@ from jaxarc.envs.params import EnvParams, declared_params
 from jaxarc.envs.state import PAIR, SOLVED, STEP, SUBMISSION, TASK, ArcEnvState
 from jaxarc.native.host import INVALID, NEWLY_SOLVED, RUNNING, WRONG_SUBMISSION, HostEpisode, host_functions
 from jaxarc.primitives import choose_executor
-from jaxarc.tasks.buffer import TaskBuffer
-from jaxarc.tasks.sampling import cumulative_weights
+from jaxarc.tasks.buffer import TaskBuffer, cumulative_weights
 from jaxarc.wrappers.flat_actions import FlatActions
 
 _INTEGERS: Final = (int, np.int64, np.int32)

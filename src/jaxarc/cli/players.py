@@ -13,7 +13,7 @@ from jaxarc.cli.console import DEFAULT_FORMAT, DEFAULT_SIDE
 from jaxarc.config import JaxArcConfig
 from jaxarc.config.agent_training import Precision, WhichCheckpoint
 from jaxarc.datasets import NotInstalledError, TaskSet, UnknownDatasetError
-from jaxarc.datasets.seen_pairs import pairs_seen_by
+from jaxarc.datasets.training_pairs import pairs_seen_by
 from jaxarc.envs.spaces import action_space
 from jaxarc.evaluation import (
     Agent,

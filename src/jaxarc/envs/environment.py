@@ -32,7 +32,7 @@ from jaxarc.envs.transition import StepOutcome, as_single, pairs_of, step_and_re
 from jaxarc.fusion import materialize
 from jaxarc.prng import from_key_data, to_uniform
 from jaxarc.tasks.augmentation import draw_augmentation
-from jaxarc.tasks.sampling import next_task_index, sample_task_index
+from jaxarc.tasks.buffer import next_task_index, sample_task_index
 from jaxarc.types import Info, Observation, PRNGKey
 
 State = TypeVar("State")
@@ -355,7 +355,16 @@ def _start(
     return state, observe(state, source, config)
 
 
-@compiled(may_raise=lambda state, action, params: checks_actions(params))
+def checks_actions(params: EnvParams) -> bool:
+    """Whether a step raises on an invalid action."""
+    return isinstance(params, EnvParams) and params.config.action.invalid_action_policy == "raise"
+
+
+compiled_step = compiled(may_raise=lambda *args: checks_actions(args[-1]))
+"""Compile a function whose last argument is params, and which takes a step."""
+
+
+@compiled_step
 def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> Step[ArcEnvState]:
     params = declared_params(params)
     if not isinstance(state, ArcEnvState) or state.task_data is not None:
@@ -365,12 +374,12 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
     return _tell(take_step(state, action, source, params.config), source, params.config, make_info_in_branch)
 
 
-@compiled(may_raise=lambda env, state, action, params: checks_actions(params))
+@compiled_step
 def _step_and_reset(env: Environment[State], state: State, action: Action, params: EnvParams) -> Step[State]:
     return _step_then_reset(env, state, action, params)
 
 
-@compiled(may_raise=lambda env, state, action, params: checks_actions(params))
+@compiled_step
 def _fused_step(env: ArcEnvironment, state: ArcEnvState, action: Action, params: EnvParams) -> Step[ArcEnvState]:
     """Do both by one call of the C++ library where that can."""
     is_ours = isinstance(state, ArcEnvState) and isinstance(params, EnvParams)
@@ -410,11 +419,6 @@ def with_next_mask(show_info: Callable[[Any, EnvParams], Info], info: Info, afte
 def _tell(outcome: StepOutcome, source: PairSource, config: JaxArcConfig, tell: Any = make_info) -> Step[ArcEnvState]:
     state, reward, invalid = outcome
     return state, observe(state, source, config), reward, state.done, tell(state, source, invalid, config)
-
-
-def checks_actions(params: EnvParams) -> bool:
-    """Whether a step raises on an invalid action."""
-    return isinstance(params, EnvParams) and params.config.action.invalid_action_policy == "raise"
 
 
 def _index(index: Int[Array, ""] | int | None) -> Int32[Array, ""] | None:

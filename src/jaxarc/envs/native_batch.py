@@ -21,8 +21,7 @@ from jaxarc.envs.state import ArcEnvState, declared_state
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.primitives import choose_executor, native_call, with_batch_rule
 from jaxarc.prng import from_key_data, splits_by_counter
-from jaxarc.tasks.buffer import TaskBuffer
-from jaxarc.tasks.sampling import cumulative_weights
+from jaxarc.tasks.buffer import TaskBuffer, cumulative_weights
 
 _MODES: Final = ("train", "test", "trials")  # as step.h numbers them
 _FORMATS: Final = ("point", "bbox", "mask")  # as library.cc numbers them

@@ -14,8 +14,7 @@ from jaxarc.constants import MAX_TRACKED_PAIRS
 from jaxarc.envs.compilation import as_declared, require_own_jax
 from jaxarc.envs.observations import observation_space
 from jaxarc.envs.spaces import Box
-from jaxarc.tasks.buffer import TaskSource
-from jaxarc.tasks.sampling import SMALLEST_WEIGHT
+from jaxarc.tasks.buffer import SMALLEST_WEIGHT, TaskSource
 
 
 class EnvParams(eqx.Module):

@@ -1,6 +1,6 @@
 """The training loop: steps, reports, checkpoints and their clock, the same for whatever is trained.
 
-``run`` drives a ``Trainable``. Agents (``agent_training.py``) and surrogates (``surrogates/loop.py``) are two of them.
+``run`` drives a ``Trainable``: agents (``agents/train.py``) or surrogates (``surrogate/surrogate_training.py``).
 One pass of the loop:
 
     step      a compiled call, which makes ``updates_per_step`` updates

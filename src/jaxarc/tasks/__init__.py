@@ -10,8 +10,7 @@ from jaxarc.tasks.raw_task import RawTask, TaskFormatError, UnknownAnswerError
 from jaxarc.tasks.registry import UnknownTaskError, register_task, task_id_of, task_index_of
 
 if TYPE_CHECKING:
-    from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator, buffer_of_task, pack_tasks
-    from jaxarc.tasks.sampling import sample_task, uniform_weights
+    from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator, buffer_of_task, pack_tasks, sample_task, uniform_weights
     from jaxarc.tasks.task import create_mock_task, create_task
 
 __all__ = [
@@ -35,7 +34,7 @@ __all__ = [
 # What works on the device brings JAX, which the host side does without.
 _HOMES = {
     **dict.fromkeys(["TaskBuffer", "TaskGenerator", "buffer_of_task", "pack_tasks"], "jaxarc.tasks.buffer"),
-    **dict.fromkeys(["sample_task", "uniform_weights"], "jaxarc.tasks.sampling"),
+    **dict.fromkeys(["sample_task", "uniform_weights"], "jaxarc.tasks.buffer"),
     **dict.fromkeys(["create_mock_task", "create_task"], "jaxarc.tasks.task"),
 }
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Float32, Int32
 
 from jaxarc.config import CurriculumConfig
-from jaxarc.tasks.sampling import scaled_weights
+from jaxarc.tasks.buffer import scaled_weights
 
 _MOST = 2**31 - 1
 

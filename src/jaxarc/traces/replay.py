@@ -18,7 +18,7 @@ from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.experts.expert import Action, ActionFormat, Pair
 from jaxarc.tasks import RawTask
-from jaxarc.tasks.sampling import uniform_weights
+from jaxarc.tasks.buffer import uniform_weights
 from jaxarc.unroll import replay_actions, unroll
 
 _BATCH: Final = {"point": 128, "bbox": 128, "mask": 32}  # traces side by side; masks take the memory of a grid per step

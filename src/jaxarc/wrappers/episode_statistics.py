@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32, PyTree
 
-from jaxarc.envs.compilation import compiled
-from jaxarc.envs.environment import Action, Environment, Step, checks_actions
+from jaxarc.envs.environment import Action, Environment, Step, compiled_step
 from jaxarc.envs.params import EnvParams
 from jaxarc.primitives import vary_like
 from jaxarc.prng import as_typed_key
@@ -72,7 +71,7 @@ class EpisodeStatistics(Wrapper[StatisticsState]):
         return {**self.env.info(state.env_state, params), **_statistics(state, ended)}
 
 
-@compiled(may_raise=lambda env, state, action, params: checks_actions(params))
+@compiled_step
 def _step(env: Environment[Any], state: StatisticsState, action: Action, params: EnvParams) -> Step[StatisticsState]:
     # Whether the state was done before the step: such a step adds nothing and ends nothing a second time. The sums of
     # an episode that ends go to `last_...` and start again at 0: rewards 1, 2 with an end at the second make 3 and then

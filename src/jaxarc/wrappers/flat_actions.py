@@ -9,8 +9,7 @@ import numpy as np
 from jaxtyping import Array, Int, Int32
 
 from jaxarc.envs.action_masks import FlatActionCodec
-from jaxarc.envs.compilation import compiled
-from jaxarc.envs.environment import Action, Environment, State, Step, checks_actions
+from jaxarc.envs.environment import Action, Environment, State, Step, checks_actions, compiled_step
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Discrete
 from jaxarc.envs.structured_actions import StructuredAction
@@ -61,12 +60,12 @@ class FlatActions(Wrapper[State]):
         return Discrete(FlatActionCodec.of(params.config).num_actions)
 
 
-@compiled(may_raise=lambda env, state, action, params: checks_actions(params))
+@compiled_step
 def _step(env: Environment[Any], state: Any, action: Int32[Array, ""], params: EnvParams) -> Step[Any]:
     return env.step(state, _checked(action, params), params)
 
 
-@compiled(may_raise=lambda env, state, action, params: checks_actions(params))
+@compiled_step
 def _step_and_reset(env: Environment[Any], state: Any, action: Int32[Array, ""], params: EnvParams) -> Step[Any]:
     return env.step_and_reset(state, _checked(action, params), params)
 

@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Int32, UInt32
 
-from jaxarc.envs.compilation import compiled
-from jaxarc.envs.environment import Action, Environment, Step, checks_actions, with_next_mask
+from jaxarc.envs.environment import Action, Environment, Step, compiled_step, with_next_mask
 from jaxarc.envs.observations import add_number, add_number_space
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Space
@@ -90,7 +89,7 @@ class Trials(Wrapper[TrialsState]):
         return add_number_space(space, "trial_index", params.config.episode.num_trials, params.config)
 
 
-@compiled(may_raise=lambda env, state, action, params: checks_actions(params))
+@compiled_step
 def _step(env: Environment[ArcEnvState], state: TrialsState, action: Action, params: EnvParams) -> Step[TrialsState]:
     # With 2 demonstrations and num_trials 2 the trials are 0, 1 and the test, 2. A step that ends trial 0 or 1 starts
     # the next one at once, on the same task and with the same key; only the end of trial 2 ends the episode.
