@@ -119,7 +119,7 @@ MAX_LINES = {
     "adapters": 2040,
     "agents": 3290,
     "benchmarks": 1110,
-    "cli": 5180,
+    "cli": 5130,
     "config": 1110,
     "datasets": 2650,
     "envs": 4870,
