@@ -173,16 +173,6 @@ def test_an_action_outside_the_space_is_refused(world, action):
         env.step(action)
 
 
-def test_what_cannot_work_is_refused(world):
-    env, params = world
-    with pytest.raises(ValueError, match="hand in the environment without AutoReset"):
-        GymnasiumEnv(EpisodeStatistics(AutoReset(env)), params)
-    with pytest.raises(ValueError, match=r"render_mode.*None"):
-        GymnasiumEnv(env, params, render_mode="human")
-    with pytest.raises(gymnasium.error.ResetNeeded, match=r"call reset\(\) first"):
-        GymnasiumEnv(env, params).step(PAINT)
-
-
 @pytest.mark.parametrize("mode", ["train", "test"])
 def test_frames_show_the_grid_and_where_it_is_not_hidden_the_target_in_one_size(world, mode):
     env, params = world

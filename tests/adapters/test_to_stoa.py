@@ -117,12 +117,6 @@ def test_the_mask_wrapper_of_stoa_finds_the_mask_of_what_is_shown():
     assert shown.observation["action_mask"].shape == (env.action_space(params).n,)
 
 
-def test_an_environment_that_resets_itself_is_refused(world):
-    env, params = world
-    with pytest.raises(ValueError, match="hand in the environment without AutoReset"):
-        StoaEnvironment(AutoReset(env), params)
-
-
 def test_nothing_shows_the_hidden_answers_before_the_submit():
     env, params = make_world(mode="test", score_on_submit=True, **SHOWN | {"reveal_target": False})
     theirs = StoaEnvironment(env, params)

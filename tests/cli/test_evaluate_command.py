@@ -314,3 +314,14 @@ def test_mistakes_are_one_line(dataset, actions, solver, tmp_path):
         code, _, err = run(dataset, *arguments)
         assert code == 2
         assert "--agent, --score" in err
+
+
+def test_a_mistyped_agent_is_answered_before_jax_is_loaded():
+    code = (
+        "import sys\nfrom jaxarc.cli.main import main\n"
+        "try:\n    main(['evaluate', 'arc-agi-1/training', '--agent', 'rndom'])\n"
+        "finally:\n    print('jax' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "False\n"), done.stderr
+    assert "'rndom' is none of search, random" in done.stderr

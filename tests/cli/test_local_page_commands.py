@@ -38,7 +38,7 @@ def test_a_task_is_found_by_dataset_by_path_and_by_id(data, monkeypatch):
 @pytest.mark.parametrize(
     ("word", "words"),
     [
-        ("no-such-task", "'no-such-task' is neither a dataset nor a task of arc-agi-1/training"),
+        ("no-such-task", "no task of the 4 data sets here, is called 'no-such-task'"),
         ("arc-agi-1/training/d037b0a8", "did you mean 'd037b0a7'"),
         ("no-such-set/d037b0a7", "no dataset, file or folder 'no-such-set'"),
     ],

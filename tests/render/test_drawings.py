@@ -14,7 +14,7 @@ import jaxarc
 from jaxarc import constants as c
 from jaxarc.datasets import load_tasks
 from jaxarc.render import ARC_COLORS, PALETTES, SAFE_COLORS, Frame, animate, pixels, render_state, svg
-from jaxarc.render.drawings import join_frames, state_image, state_svg, task_image, task_svg
+from jaxarc.render.drawings import state_image, state_svg, task_image, task_svg
 from jaxarc.render.palette import PADDING_COLOR, color_of, rgb
 from jaxarc.tasks import create_mock_task
 
@@ -153,11 +153,6 @@ def test_an_episode_becomes_a_gif():
             gif.seek(frame)
             durations.append(gif.info["duration"])
     assert durations == [100, 500]
-
-
-def test_an_animation_without_images_is_refused():
-    with pytest.raises(ValueError, match="got 0 and 0"):
-        join_frames([], [])
 
 
 @pytest.mark.parametrize("kind", BLIND)

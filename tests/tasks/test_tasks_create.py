@@ -147,9 +147,3 @@ def test_tasks_padded_to_equal_slots_share_one_program_and_stack():
         target = np.asarray(states.target_grid[index])
         height, width = (int((target >= 0).any(axis=axis).sum()) for axis in (1, 0))
         assert target[:height, :width].tolist() in answers[task.task_id]
-
-
-def test_a_task_with_more_pairs_than_slots_is_refused():
-    with pytest.raises(ValueError, match=r"has 2 train pairs, got max_pairs=\(1, 1\)"):
-        create_task(one_pair() * 2, one_pair(), max_pairs=(1, 1))
-    assert create_task(one_pair(), one_pair(), max_pairs=(4, 2)).test_input_grids.shape == (2, 2, 2)

@@ -159,9 +159,3 @@ def test_all_faults_are_listed_at_once():
     with pytest.raises(EnvironmentCheckError) as caught:
         check_environment(TwoFaults(), make()[1])
     assert {"endings", "finite numbers"} <= {name for name, _ in caught.value.failures}
-
-
-def test_too_small_a_check_is_refused():
-    env, params = make()
-    with pytest.raises(ValueError, match="got 1 and None"):
-        check_environment(env, params, num_envs=1)

@@ -182,23 +182,6 @@ def test_ctrl_c_amid_a_pair_ends_a_recording_at_once_and_without_a_word_of_jax(t
     assert len(record_traces(GRAPH, CellExpert(), strategy=strategy, cache=cache).traces) == 4
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        ({"action_format": "boxes"}, "'boxes'"),
-        ({"strategy": "threads"}, "'threads'"),
-        ({"chunk_size": 0}, "chunk_size.*0"),
-        ({"processes": 0, "strategy": "workers"}, "processes.*0"),
-        ({"time_limit_s": 0, "strategy": "workers"}, "time_limit_s.*0"),
-        ({"processes": 2}, "processes=2.*'sequential'"),
-        ({"time_limit_s": 2, "strategy": "vmap"}, "time_limit_s=2.*'vmap'"),
-    ],
-)
-def test_a_wrong_argument_is_refused(arguments, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        record_traces(GRAPH, CellExpert(), **arguments)
-
-
 def test_two_processes_work_at_once(tmp_path):
     recording = record_traces(GRAPH, MeetingExpert(tmp_path), strategy="workers", processes=2)
     assert recording.failures == {}

@@ -234,7 +234,7 @@ class AgentRun:
 
 
 def panels_of(reports: Sequence[Any], layout: Any) -> list[Any]:
-    """Return the panels of a learning curve, without those of which nothing was measured."""
+    """Return the panels of a learning curve; one whose numbers were never measured is left out."""
     from jaxarc.render.figures import Panel
 
     rows = [dataclasses.asdict(report) for report in reports]

@@ -177,9 +177,10 @@ def _read_tasks(
     read = _read_folder if path.is_dir() else _read_zip
     found: list[tuple[str, str, RawTask]] = []  # id, source and task; each file is parsed when it is read
     for labels, content, source in read(path, label):
-        more = {name: text for name, text in labels.items() if name != "task_id"}
+        title, concept = labels.get("title", ""), labels.get("concept", "")
         for task_id, data in tasks_by_id(parse_json(content, source), labels["task_id"], source).items():
-            task = read_task(task_id, _plain_cells(data) if loose_cells else data, source, **more)
+            cells = _plain_cells(data) if loose_cells else data
+            task = read_task(task_id, cells, source, title=title, concept=concept)
             found.append((task_id, source, task))
     # In the order of ids, so equal ids are neighbors, and the result does not depend on how the archive was packed.
     found.sort(key=lambda one: one[:2])

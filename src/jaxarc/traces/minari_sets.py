@@ -92,7 +92,7 @@ def read_minari(dataset_id: str) -> Iterator[TraceLine]:
         spec = ExpertSpec(words["expert"], int(about["version"]), words["settings"], action_format)
         actions = _actions(episode.actions, action_format)
         where = f"{dataset_id}, episode {episode.id}"
-        yield TraceLine(pair_id, spec, actions, len(actions), where, words["dataset"], count)
+        yield TraceLine(pair_id, spec, actions, where, words["dataset"], count)
 
 
 def _minari() -> Any:
