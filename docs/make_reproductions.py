@@ -130,6 +130,34 @@ def offline(files: list[dict]) -> str:
     )
 
 
+PUBLISHED = {  # number of environments: steps a second of an M2 Pro's CPU, an RTX 3090 and H100s
+    1: ("56 k", "2.3 k", "1.4 k"),
+    1024: ("258 k", "2.2 M", "1.77 M"),
+    8192: ("468 k", "15.7 M", "10.7 M"),
+    131_072: ("not read", "32.6 M", "141.9 M, by `pmap`"),
+}
+
+
+def short(number: float) -> str:
+    return f"{number / 1e6:.1f} M" if number >= 1e6 else f"{number / 1e3:.0f} k"
+
+
+def throughput(files: list[dict]) -> str:
+    (file,) = files
+    rows = []
+    for contest in file["contests"]:
+        count, (ours, theirs) = contest["request"]["batch"], contest["entrants"]
+        times = theirs["first_is_faster_by"]
+        ratio = f"{times['median']:.0f} ({times['min']:.0f} to {times['max']:.0f})"
+        rows.append([f"{count:,}", short(ours["median"]), short(theirs["median"]), ratio, *PUBLISHED[count]])
+    columns = "environments | jaxarc | JaxARC 1.0.3 | times faster | paper: M2 Pro CPU | paper: RTX 3090 | paper: H100s"
+    text = table_of(columns, rows)
+    return text + (
+        f"\nSteps a second. The first three columns of figures are of one run, {file['hardware']}, "
+        f"jax {file['packages']['ours']['jax']}: medians of three rounds in turn, and the ratios of the rounds.\n"
+    )
+
+
 DOWNLOAD = "jaxarc tasks download mini-arc"
 SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[dict]], str]], ...] = (
     (
@@ -203,6 +231,22 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
         "with which cloning solved 29 % of the unseen pairs and IQL 5 %; nothing else was tuned.",
         ["offline"],
         offline,
+    ),
+    (
+        "Throughput of JaxARC's paper",
+        "[JaxARC](https://arxiv.org/abs/2601.17564), figures of its repository's `benchmarks/`",
+        "one task of Mini-ARC (`Most_Common_color`), 5x5, box actions by chance, 1,000 steps an environment, 1 to "
+        "131,072 environments and more. Best of all: 905 k on the M2 Pro at 524,288, 36.6 M on the RTX 3090 at 65,536, "
+        "790 M by `pmap` on an unstated number of H100s at 2,097,152.",
+        [
+            'make benchmark-peers ARGS="--only 5x5-1 5x5-1024 5x5-8192 5x5-131072 --rounds 3 '
+            '--json examples/reproduce/results/throughput.json"',
+        ],
+        "other hardware, so that only the two packages of one run compare; the 25 tasks of ARC-AGI-1 that fit 5x5 "
+        "in place of one; every step returns observation and reward to a sum, where the paper's loop returns the last "
+        "step alone. Neither side learns.",
+        ["throughput"],
+        throughput,
     ),
 )
 
