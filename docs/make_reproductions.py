@@ -84,10 +84,10 @@ def arcle(files: list[dict]) -> str:
         solved = sum(number is not None for number in row["steps"])
         steps = " / ".join("never" if number is None else f"{number:,}" for number in row["steps"])
         last = percents([seed[-1] for seed in row["solved"]])
-        rows.append(
-            [f"`{row['setting']}`", row["policy"], f"{solved} of {len(row['steps'])}", steps, last, row["cpu_seconds"]]
-        )
-    return table_of("setting | policy | seeds at 95 % | steps to 95 % | solved at the end, % | CPU s", rows)
+        seeds, chance = f"{solved} of {len(row['steps'])}", percents([row["random"]])
+        rows.append([f"`{row['setting']}`", row["policy"], seeds, steps, last, chance, row["cpu_seconds"]])
+    columns = "setting | policy | seeds at 95 % | steps to 95 % | solved at the end, % | random actions, % | CPU s"
+    return table_of(columns, rows)
 
 
 def gflownet(files: list[dict]) -> str:
@@ -115,8 +115,8 @@ def dreamer(files: list[dict]) -> str:
     for row in file["rows"]:
         steps = " / ".join("never" if number is None else f"{number:,}" for number in row["steps_to_95"])
         right = " / ".join(str(seed[-1]) for seed in row["right"])
-        rows.append([row["rule"], row["after"] or "", right, steps])
-    text = table_of("rule | learned before | of 100 unseen pairs right | steps until 95 are", rows)
+        rows.append([row["rule"], row["after"] or "", right, f"{row['random']:.1f}", steps])
+    text = table_of("rule | learned before | of 100 unseen pairs right | by random actions | steps until 95 are", rows)
     return text + f"\n{file['steps_a_rule']:,} steps for a rule; {file['cpu_seconds']} CPU seconds for all.\n"
 
 
