@@ -255,8 +255,8 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
         "sessions are the painter's, half of them spoiled, as above; those of people are read from the files of "
         "Mini-ARC's repository and of ARCTraj, which do not come with this package, and grids of more than 5x5 are "
         "left out. Scores of a cell's actions come from the cell and the transformer's output. One seed, 400 updates. "
-        "Mini-ARC's repository has ten sessions, all on one task, six of them short enough: learning from them solves no "
-        "pair.",
+        "Mini-ARC's repository has ten sessions, all on one task, six of them short enough: what is learned from them "
+        "solves no pair.",
         ["decision_transformer"],
         offline,
     ),
