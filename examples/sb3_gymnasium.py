@@ -1,7 +1,7 @@
 """PPO of stable-baselines3 on many environments at once, which are one compiled call.
 
     pip install ".[sb3]"
-    python examples/sb3_gymnasium.py --steps 205000
+    python examples/sb3_gymnasium.py --steps 400000
 
 stable-baselines3 has its own type of vector environment. ``Sb3VecEnv`` is that type around ours: 64 environments step
 in one call, where ``SubprocVecEnv`` would start 64 processes. The environment is the starter: edit a random 3x3 grid
@@ -9,6 +9,8 @@ into another one that the agent sees, and submit it.
 """
 
 import argparse
+import json
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -27,23 +29,27 @@ NUM_ENVS, NUM_STEPS = 64, 32
 
 
 class Progress(BaseCallback):
-    """Prints how many of the last hundred episodes were solved, and their mean return, ten times in all."""
+    """Prints how many episodes of each 20,000 steps were solved, and their mean return."""
 
-    def __init__(self, console: Console, total: int):
+    def __init__(self, console: Console):
         super().__init__()
-        self.console, self.every, self.next = console, max(1, total // 10), 0
+        self.console, self.next = console, 0
+        self.episodes: list[tuple[bool, float]] = []
+        self.curve: list[tuple[int, float]] = []  # steps, share of solved episodes
 
     def _on_step(self) -> bool:
+        ended = (info for info in self.locals["infos"] if "episode" in info)
+        self.episodes += [(info["is_success"], info["episode"]["r"]) for info in ended]
         return True
 
     def _on_rollout_end(self) -> None:
-        episodes = self.model.ep_info_buffer
-        if self.num_timesteps >= self.next and episodes:
-            self.next += self.every
-            mean = float(np.mean([episode["r"] for episode in episodes]))
-            solved = float(np.mean(self.model.ep_success_buffer))
+        if self.num_timesteps >= self.next and self.episodes:
+            self.next += 20_000
+            solved, mean = np.mean(self.episodes, axis=0)
+            self.curve.append((self.num_timesteps, round(float(solved), 4)))
             words = f"{100 * solved:3.0f} % solved, mean return {mean:5.2f} {'█' * round(30 * solved)}"
             self.console.print(f"step {self.num_timesteps:7,}: {words}", highlight=False)
+            self.episodes = []
 
 
 def show_episode(model: PPO, console: Console) -> None:
@@ -58,7 +64,9 @@ def show_episode(model: PPO, console: Console) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=205_000)
+    parser.add_argument("--steps", type=int, default=400_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, help="keep the curve of this seed here, beside those of others")
     options = parser.parse_args()
     console = Console()
     envs = VecMonitor(Sb3VecEnv(*jaxarc.make("starter"), NUM_ENVS))
@@ -71,10 +79,14 @@ def main() -> None:
         learning_rate=2.5e-3,
         gae_lambda=0.95,
         ent_coef=0.005,
-        seed=0,
+        seed=options.seed,
         device="cpu",
     )
-    model.learn(options.steps, callback=Progress(console, options.steps))
+    progress = Progress(console)
+    model.learn(options.steps, callback=progress)
+    if options.json:
+        curves = json.loads(options.json.read_text()) if options.json.is_file() else {}
+        options.json.write_text(json.dumps({**curves, str(options.seed): progress.curve}) + "\n")
     console.print("An episode with its likeliest actions:")
     show_episode(model, console)
 

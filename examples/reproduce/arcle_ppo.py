@@ -172,22 +172,31 @@ def train(kind: str, env: Any, params: Any, test: tuple[Any, Any], num_updates: 
         return carry, score(carry[0])
 
     def score(arrays: Any) -> jax.Array:
-        plain, measured = test
-        count = min(NUM_ENVS, 256) if measured.tasks.num_tasks == 1 else measured.tasks.num_tasks
-        which = jnp.arange(count) % measured.tasks.num_tasks
-        start = jax.vmap(plain.reset, (0, None, 0))(jax.random.split(key_test, count), measured, which)
-
-        def play(carry: tuple, _: None) -> tuple[tuple, None]:
-            best = lambda observation: eqx.combine(arrays, static)(observation, None, None, greedy=True)[0]
-            actions = jax.vmap(lambda observation: structured(best(observation)))(carry[1])
-            states, observations, *_ = jax.vmap(plain.step, (0, 0, None))(carry[0], actions, measured)
-            return (states, observations), None
-
-        return jax.lax.scan(play, start, None, measured.config.environment.max_episode_steps)[0][0].is_solved.mean()
+        best = lambda observation, _: eqx.combine(arrays, static)(observation, None, None, greedy=True)[0]
+        return share_solved(best, test, key_test, key_test)  # the best action needs no key
 
     start = arrays, optimizer.init(arrays), states, observations
     keys = jax.random.split(key, num_updates).reshape(-1, EVERY)
     return jax.lax.scan(point, start, keys)[1]
+
+
+def by_chance(_: jax.Array, key: jax.Array) -> jax.Array:
+    return jax.random.randint(key, (3,), 0, jnp.array([COLORS + 1, CELLS, CELLS]))
+
+
+def share_solved(act: Any, test: tuple[Any, Any], key_reset: jax.Array, key_act: jax.Array) -> jax.Array:
+    """Play test episodes, of a single task each pair once, and return the share that is solved."""
+    env, params = test
+    count = NUM_ENVS if params.tasks.num_tasks == 1 else params.tasks.num_tasks
+    which = jnp.arange(count) % params.tasks.num_tasks
+    start = jax.vmap(env.reset, (0, None, 0))(jax.random.split(key_reset, count), params, which)
+
+    def play(carry: tuple, key: jax.Array) -> tuple[tuple, None]:
+        actions = jax.vmap(structured)(jax.vmap(act)(carry[1], jax.random.split(key, count)))
+        return jax.vmap(env.step, (0, 0, None))(carry[0], actions, params)[:2], None
+
+    keys = jax.random.split(key_act, params.config.environment.max_episode_steps)
+    return jax.lax.scan(play, start, keys)[0][0].is_solved.mean()
 
 
 def main() -> None:
@@ -206,6 +215,9 @@ def main() -> None:
             tasks = one_task_per_pair(jaxarc.load_tasks("arc-agi-1/training").select([setting]))
         env, params = jaxarc.make(tasks, **RULES, start_grid="partial")
         test = jaxarc.make(tasks, **RULES)
+        tries = jax.vmap(jax.random.key)(jnp.arange(20))
+        random = float(jax.jit(jax.vmap(functools.partial(share_solved, by_chance, test)))(tries, tries).mean())
+        print(f"{setting}: random actions solve {100 * random:.1f} %")
         for kind in options.policies:
             num_updates = max(1, options.updates // EVERY) * EVERY
             learn = jax.vmap(functools.partial(train, kind, AutoReset(env), params, test, num_updates))
@@ -215,6 +227,7 @@ def main() -> None:
             steps = [(int(np.argmax(seed >= SOLVED)) + 1) * EVERY * NUM_ENVS * NUM_STEPS for seed in curve]
             steps = [number if (seed >= SOLVED).any() else None for number, seed in zip(steps, curve, strict=True)]
             row = {"setting": setting, "policy": kind, "solved": curve.round(4).tolist(), "steps": steps}
+            row["random"] = random
             rows.append({**row, "cpu_seconds": seconds})
             last = [round(100 * float(seed[-1]), 1) for seed in curve]
             print(f"{setting}, {kind}: {last} % solved at the end, {SOLVED:.0%} after {steps} steps, {seconds} s")

@@ -131,6 +131,19 @@ def learn(env: Any, params: Any, test: Any, arrays: Any, static: Any, num_update
     return carry[0], curve
 
 
+def chance(env: Any, test: Any) -> float:
+    """Return how many of the test pairs random actions solve, in the mean of 100 tries."""
+
+    def tried(key: jax.Array) -> jax.Array:
+        keys = jax.random.split(jax.random.key(0), NUM_TEST)
+        states, _ = jax.vmap(env.reset, (0, None, 0))(keys, test, jnp.arange(NUM_TEST))
+        for actions in jax.random.randint(key, (MAX_STEPS, NUM_TEST), 0, len(OPERATIONS)):
+            states, *_ = jax.vmap(env.step, (0, 0, None))(states, on_whole_grid(actions), test)
+        return states.is_solved.sum()
+
+    return float(jax.jit(jax.vmap(tried))(jax.random.split(jax.random.key(3), 100)).mean())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--updates", type=int, default=150, help=f"for a rule, each of {NUM_ENVS * NUM_STEPS} steps")
@@ -158,7 +171,9 @@ def main() -> None:
             rows.append({"rule": source, "after": None, "right": curve.tolist()})
         arrays, curve = run(arrays, jax.random.split(jax.random.key(2), options.seeds), *params["diagonal"])
         rows.append({"rule": "diagonal", "after": source, "right": curve.tolist()})
+    random = {rule: chance(env, test) for rule, (_, test) in params.items()}
     for row in rows:
+        row["random"] = random[row["rule"]]
         right = np.array(row["right"])
         steps = [
             int(np.argmax(curve >= 95) + 1) * NUM_ENVS * NUM_STEPS if (curve >= 95).any() else None for curve in right
@@ -166,6 +181,7 @@ def main() -> None:
         row["steps_to_95"] = steps
         name = row["rule"] + (f" after {row['after']}" if row["after"] else "")
         print(f"{name}: {right[:, -1].tolist()} of {NUM_TEST} unseen pairs right, 95 of them after {steps} steps")
+    print(f"random actions: {random} of {NUM_TEST} pairs right")
     seconds = round(time.process_time() - began, 1)
     print(f"{seconds} CPU seconds")
     if options.json:

@@ -192,6 +192,16 @@ def test_frames_show_the_grid_and_where_it_is_not_hidden_the_target_in_one_size(
         GymnasiumEnv(env, params, render_mode="rgb_array", cell_size=0)
 
 
+def test_frames_have_even_sides_as_the_colors_of_videos_need_them(world):
+    env, params = world
+    sides = []
+    for cell_size in (20, 21):
+        painter = GymnasiumEnv(env, params, render_mode="rgb_array", cell_size=cell_size)
+        painter.reset(seed=0)
+        sides += painter.render().shape[:2]
+    assert [side % 2 for side in sides] == [0] * 4
+
+
 def test_frames_of_a_test_are_the_same_whatever_its_answer_is():
     task = lambda answer: [{"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": answer}]}]
     frames = []

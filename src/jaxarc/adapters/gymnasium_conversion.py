@@ -202,4 +202,7 @@ def draw_frame(
         panels.append(captioned(pixels.draw_difference(grid, target, size), "difference"))
         words = f"{words}, similarity {100 * float(state.similarity_score):.0f} %"
     text = pixels.draw_text(f"{words}, ended" if bool(state.done) else words, 14)
-    return np.array(pixels.vstack([pixels.hstack(panels, 14), text], 6, centered=False))
+    image = np.array(pixels.vstack([pixels.hstack(panels, 14), text], 6, centered=False))
+    # A video of an odd number of rows or columns keeps colors in a form that Firefox and QuickTime do not play.
+    odd_rows, odd_columns = image.shape[0] % 2, image.shape[1] % 2
+    return np.pad(image, ((0, odd_rows), (0, odd_columns), (0, 0)), mode="edge")

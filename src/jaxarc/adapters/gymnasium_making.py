@@ -34,7 +34,7 @@ def make_from_arguments(choice: Mapping[str, Any]) -> tuple[Environment[Any], En
     except UnknownFieldError as error:
         if error.field not in choice:
             raise
-        raise UnexpectedArgumentError(f"got an unexpected keyword argument {error.field!r}; {error}") from error
+        raise UnexpectedArgumentError(f"got an unexpected keyword argument {error.field!r}; {error}") from None
 
 
 class LimitInSpec:

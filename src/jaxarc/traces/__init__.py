@@ -2,6 +2,7 @@
 
 from jaxarc.traces.cache import DamagedCacheError, DamagedTraceWarning, TraceCache
 from jaxarc.traces.hierarchical_trace_cache import Recording, get_trace_hierarchical, record_traces
+from jaxarc.traces.sessions import HumanSession, convert_sessions, read_human_sessions
 from jaxarc.traces.units import (
     ExpertSpec,
     Failure,
@@ -24,6 +25,7 @@ __all__ = [
     "Failure",
     "Graph",
     "GraphError",
+    "HumanSession",
     "PairId",
     "Recording",
     "RecordingFailedError",
@@ -32,8 +34,10 @@ __all__ = [
     "TraceCache",
     "WorkUnit",
     "WorkerDiedError",
+    "convert_sessions",
     "get_scc_graphs",
     "get_trace_hierarchical",
     "pairs_by_id",
+    "read_human_sessions",
     "record_traces",
 ]
