@@ -12,7 +12,7 @@ import pytest
 
 import jaxarc
 from bad_input.calls import CALLS, NOTHING_TO_REFUSE
-from bad_input.things import public_names, things
+from bad_input.things import HAS_GYMNAX, NEEDS_MORE, public_names, things
 
 TOLD_BY_LIBRARIES: Final = {"gymnasium_env.reset(seed=-1)"}  # Gymnasium's own check of its own argument
 _SOURCE: Final = str(Path(jaxarc.__file__).parent)
@@ -28,6 +28,8 @@ def names(tmp_path_factory):
 
 @pytest.mark.parametrize(("call", "refusal"), CALLS.items(), ids=CALLS)
 def test_a_bad_call_is_refused_by_class_name_and_value(names, call, refusal):
+    if "Gymnax" in call and not HAS_GYMNAX:
+        pytest.skip("gymnax is not installed")
     with pytest.raises(Exception) as caught:  # noqa: PT011  # the class is checked below
         _call(call, names)
     error = caught.value
@@ -45,7 +47,7 @@ def test_every_public_function_has_a_bad_call_or_a_reason_for_none():
     words = set(re.findall(r"\w+", " ".join(CALLS)))
     functions = {name for name, value in public_names().items() if _takes_arguments(value)}
     assert functions - words - set(NOTHING_TO_REFUSE) == set()
-    assert set(NOTHING_TO_REFUSE) - functions == set(), "no public function is called so"
+    assert set(NOTHING_TO_REFUSE) - functions - NEEDS_MORE == set(), "no public function is called so"
 
 
 def _call(call, names):

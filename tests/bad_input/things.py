@@ -1,6 +1,7 @@
 """What the bad calls are made of: small good objects, some broken files, and every public name."""
 
 import importlib
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,8 +27,10 @@ ROOMS: Final = (
     *("testing", "profiling"),
 )
 """Whose names are public, as the pages of the API list them."""
+HAS_GYMNAX: Final = find_spec("gymnax") is not None  # it allows no JAX after 0.11
+_OF_GYMNAX: Final = {"GymnaxEnvironment", "GymnaxParams", "GymnaxState", "register_gymnax"}
 # Libraries that are rarely installed; tests/adapters/test_to_sb3.py and test_to_envelope.py have the bad calls.
-_NEEDS_MORE: Final = {"EnvelopeEnvironment", "Sb3VecEnv"}
+NEEDS_MORE: Final = {"EnvelopeEnvironment", "Sb3VecEnv"} | (set() if HAS_GYMNAX else _OF_GYMNAX)
 
 
 def public_names() -> dict[str, Any]:
@@ -37,7 +40,7 @@ def public_names() -> dict[str, Any]:
         module = importlib.import_module(f"jaxarc.{room}")
         names = module.__dict__.get("__all__")
         mine = names or [name for name, value in vars(module).items() if _is_defined_in(value, module.__name__)]
-        public = [name for name in mine if not name.startswith("_") and name not in _NEEDS_MORE]
+        public = [name for name in mine if not name.startswith("_") and name not in NEEDS_MORE]
         found |= {name: getattr(module, name) for name in public}
     return found
 

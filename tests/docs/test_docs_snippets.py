@@ -57,6 +57,8 @@ def reader(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("reader")
 @pytest.mark.parametrize("page", [page for page, text in PAGES.items() if python_blocks(text) and page != PROFILING])
 def test_every_python_block_runs(page):
+    if "import gymnax" in PAGES[page]:
+        pytest.importorskip("gymnax")  # it allows no JAX after 0.11
     namespace = run_blocks(PAGES[page], page)
     assigned = {
         target.id
