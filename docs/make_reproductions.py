@@ -271,8 +271,7 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
             '--json examples/reproduce/results/throughput.json"',
         ],
         "other hardware, so that only the two packages of one run compare; the 25 tasks of ARC-AGI-1 that fit 5x5 "
-        "in place of one; every step returns observation and reward to a sum, where the paper's loop returns the last "
-        "step alone. Neither side learns.",
+        "in place of one. Neither side learns.",
         ["throughput"],
         throughput,
     ),
