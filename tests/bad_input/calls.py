@@ -335,7 +335,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
     name: reason
     for reason, names in {
         _RETURNED: (
-            "AdaptiveTrainStep ArcEnvState CandidateSet CheckReport CompiledRollout CompiledTrainStep Curriculum "
+            "AdaptiveTrainStep ArcEnvironment ArcEnvState CandidateSet CheckReport CompiledRollout CompiledTrainStep Curriculum "
             "Dataset Evaluation GymnaxParams GymnaxState LearnerState TrainConfig Found SearchResult ProceduralTasks "
             "Recording Report Rollout Score TaskBuffer TaskRow TaskStatistics Timing MetricTotals TrainingPairs "
             "TrainingState TrainingBatchJAX GraphBatch Checkpoints RunFolder TrainResult LookaheadTask MeshPlacement "
@@ -350,15 +350,15 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
             "surrogate_learning_rate make_optimizer make_surrogate_optimizer missing_for_lookahead "
             "missing_for_painting one_task_per_pair one_task_per_test over_stages place_weights play_every_task "
             "record render_task require_memory task_checksum to_static load_policy TrainedAgent numbers_of "
-            "program_memory rows_of_submission size_of write_submission write_task_rows"
+            "Wrapper convert_sessions program_memory rows_of_submission size_of write_submission write_task_rows"
         ),
         _RULES: (
             "CheckedConfig IntegerRule check_known enforce_rules limited refuse_invalid refuse_unstructured spell "
             "check_action RuleMessages"
         ),
         _ANYTHING: (
-            "move_offset CompileCounter DatasetVersion GreedyPainter SearchPainter TraceCache any_process "
-            "available_memory digest enable_compilation_cache allgather_text distributed_session barrier "
+            "move_offset read_human_sessions CompileCounter DatasetVersion GreedyPainter SearchPainter TraceCache "
+            "any_process available_memory digest enable_compilation_cache allgather_text distributed_session barrier "
             "broadcast_flag profile_server replicate require_same save_memory_profile to_host trace"
         ),
         _SAME: "UnifiedActionConfig UnifiedDatasetConfig UnifiedRewardConfig",

@@ -64,8 +64,7 @@ def _raised_by_us(error: BaseException, trace: TracebackType | None) -> bool:
 
 def _takes_arguments(value):
     if inspect.isclass(value):
-        is_plain = (
-            issubclass(value, BaseException | tuple) or inspect.isabstract(value) or hasattr(value, "_is_protocol")
-        )
+        is_protocol = getattr(value, "_is_protocol", False)
+        is_plain = issubclass(value, BaseException | tuple) or inspect.isabstract(value) or is_protocol
         return not is_plain or bool(value.__dict__.get("__check_init__"))
     return inspect.isfunction(value) and bool(inspect.signature(value).parameters)
