@@ -335,8 +335,9 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
     name: reason
     for reason, names in {
         _RETURNED: (
-            "AdaptiveTrainStep ArcEnvironment ArcEnvState CandidateSet CheckReport CompiledRollout CompiledTrainStep Curriculum "
-            "Dataset Evaluation GymnaxParams GymnaxState LearnerState TrainConfig Found SearchResult ProceduralTasks "
+            "AdaptiveTrainStep ArcEnvironment ArcEnvState CandidateSet CheckReport CompiledRollout CompiledTrainStep "
+            "Curriculum Dataset Evaluation GymnaxParams GymnaxState LearnerState TrainConfig Found SearchResult "
+            "ProceduralTasks "
             "Recording Report Rollout Score TaskBuffer TaskRow TaskStatistics Timing MetricTotals TrainingPairs "
             "TrainingState TrainingBatchJAX GraphBatch Checkpoints RunFolder TrainResult LookaheadTask MeshPlacement "
             "StructuralModelsTask SurrogateAgent SurrogateExperiment SurrogateReport SurrogateResult clip_coordinates "
