@@ -1,60 +1,102 @@
-"""Count what solves a random part of the training outputs of ARC-AGI-1, and how fast, for docs/search.md.
+"""Count what solves the training outputs of ARC-AGI-1, by halves and folds of the tasks, for docs/search.md.
 
-    python benchmarks/search_ledger.py 100 --processes 2
+    python benchmarks/search_ledger.py look --json look.json
+    python benchmarks/search_ledger.py check --json check.json --against before.json
 
-The outputs are drawn with a fixed seed, so that two versions of the search are compared on the same ones.
+Words are chosen by what the half ``look`` misses; the half ``check`` tells what they are worth on other tasks. A hash
+of the name says which half and which of five folds a task is in. The budget is CPU time, so that two versions of the
+search are compared on a busy machine, too.
 """
 
 import argparse
+import hashlib
+import json
 import random
+import sys
 import time
 from collections import Counter
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
 from jaxarc.config import SearchConfig
 from jaxarc.datasets import load_tasks
-from jaxarc.search import Question, search_all
+from jaxarc.search import solve
+
+FOLDS = 5
+
+
+def fold_of(task_id: str) -> tuple[int, str]:
+    """Return the fold and the half of a task."""
+    half, fold = divmod(int(hashlib.sha256(task_id.encode()).hexdigest(), 16) % (2 * FOLDS), FOLDS)
+    return fold, ("look", "check")[half]
+
+
+def count_cpu_time() -> None:
+    """Let the modules of the search look at the CPU time of this process in the place of the clock."""
+    clock = SimpleNamespace(monotonic=time.process_time)
+    for name, module in sys.modules.items():
+        if name.startswith("jaxarc.search") and vars(module).get("time") is time:
+            vars(module)["time"] = clock
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("count", type=int, nargs="?", default=100, help="test inputs")
-    parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--max-cost", type=int, default=SearchConfig.max_cost)
+    parser.add_argument("half", choices=("look", "check", "all"))
+    parser.add_argument("--count", type=int, help="test inputs, drawn with a fixed seed; by default all")
+    parser.add_argument("--seconds", type=float, default=1.5, help="CPU time of each")
+    parser.add_argument("--json", type=Path, help="file for what each one gets")
+    parser.add_argument("--against", type=Path, help="such a file of another version: what is won and lost")
     arguments = parser.parse_args()
     tasks = {task.task_id: task for task in load_tasks("arc-agi-1/training")}
-    drawn = [(task_id, index) for task_id, task in sorted(tasks.items()) for index in range(len(task.test))]
-    random.Random(0).shuffle(drawn)
     questions = [
-        Question(task_id, index, tasks[task_id].train, tasks[task_id].test[index][0])
-        for task_id, index in drawn[: arguments.count]
+        (task_id, index)
+        for task_id, task in sorted(tasks.items())
+        for index in range(len(task.test))
+        if arguments.half in ("all", fold_of(task_id)[1])
     ]
-    began = time.monotonic()
-    tried, solved, functions, layers = Counter(), Counter(), Counter(), Counter()
-    missed = []
-    seconds = applied = 0
-    config = SearchConfig(seconds=60.0, max_cost=arguments.max_cost)
-    for question, result in search_all(questions, config, arguments.processes):
-        seconds += result.seconds
-        applied += result.num_applied
-        answer = tasks[question.task_id].test[question.test_index][1]
-        kind = "all demonstrations" if result.answers[0].fits_all else "only some"
-        tried[kind] += 1
-        right = [one for one in result.answers if np.array_equal(one.answer, answer)]
-        if right and (program := right[0].program) is not None:
-            solved[kind] += 1
-            functions.update(program.functions)
-            layers[len(program.layers)] += 1
-        else:
-            missed.append(f"{question.task_id}:{question.test_index}")
-    print(f"{solved.total()} of {len(questions)} in two attempts, {time.monotonic() - began:.0f} s")
-    print(f"{applied:,} words applied in {seconds:.0f} s of search: {applied / seconds:,.0f} a second and core")
-    for kind, count in tried.items():
-        print(f"the best program explains {kind}: {solved[kind]} of {count} right")
-    print("layers:", ", ".join(f"{count} of {number}" for number, count in sorted(layers.items())))
+    random.Random(0).shuffle(questions)
+    before = json.loads(arguments.against.read_text()) if arguments.against else {}
+    count_cpu_time()
+    rows: dict[str, dict] = {}
+    for task_id, index in questions[: arguments.count]:
+        source, target = tasks[task_id].test[index]
+        result = solve(tasks[task_id].train, source, SearchConfig(seconds=arguments.seconds))
+        right = [one for one in result.answers if np.array_equal(one.answer, target)]
+        shown = (right or result.answers)[0]
+        name = f"{task_id}:{index}"
+        rows[name] = {
+            "solved": bool(right),
+            "fits": result.answers[0].fits_all,
+            "program": str(shown.program),
+            "functions": [] if shown.program is None else shown.program.functions,
+            "applied": result.num_applied,
+            "seconds": result.seconds,
+        }
+        if name in before and before[name]["solved"] != rows[name]["solved"]:
+            print(
+                "won " if right else "lost", name, (rows[name] if right else before[name])["program"][:160], flush=True
+            )
+        if arguments.json:
+            arguments.json.write_text(json.dumps(rows, indent=1))
+    for title, table in (("before", {name: row for name, row in before.items() if name in rows}), ("now", rows)):
+        if table:
+            _print_counts(title, table)
+
+
+def _print_counts(title: str, rows: dict[str, dict]) -> None:
+    solved = [name for name, row in rows.items() if row["solved"]]
+    seconds, applied = (sum(row[key] for row in rows.values()) for key in ("seconds", "applied"))
+    print(f"{title}: {len(solved)} of {len(rows)} in two attempts; {applied:,} words in {seconds:.0f} s of CPU time")
+    places = Counter(place for name in rows for place in fold_of(name.partition(":")[0]))
+    right = Counter(place for name in solved for place in fold_of(name.partition(":")[0]))
+    print(", ".join(f"{place}: {right[place]} of {places[place]}" for place in sorted(places, key=str)))
+    fitting = [name for name, row in rows.items() if row["fits"]]
+    print(f"a program explains all demonstrations of {len(fitting)}, {len({*fitting} & {*solved})} of them right")
+    functions = Counter(function for name in solved for function in rows[name]["functions"])
     print("functions:", ", ".join(f"{name} {count}" for name, count in functions.most_common()))
-    print("missed:", " ".join(sorted(missed)))
+    print("missed:", " ".join(sorted({*rows} - {*solved})))
 
 
 if __name__ == "__main__":

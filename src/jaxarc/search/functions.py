@@ -67,11 +67,6 @@ def crop_to_color(images: Images, color: int) -> Images:
     return windows(images, *bounding_boxes(images.cells == color))
 
 
-def crop_to_ground(images: Images) -> Images:
-    """Cut out the box of the cells of color 0 inside the image, with all that is in it."""
-    return windows(images, *bounding_boxes((images.cells == 0) & images.inside))
-
-
 def peel(images: Images) -> Images:
     """Cut off the outer ring of cells."""
     one = np.ones_like(images.height)
@@ -117,13 +112,6 @@ def to_center(images: Images) -> Images:
 def move(images: Images, down: int, right: int) -> Images:
     """Shift the position."""
     return replace(images, row=images.row + np.int32(down), column=images.column + np.int32(right))
-
-
-def step(images: Images, way: str) -> Images:
-    """Shift the position by the size of the image, so that it stands below or beside where it was."""
-    down = images.height if way == "down" else np.zeros_like(images.height)
-    right = images.width if way == "right" else np.zeros_like(images.width)
-    return replace(images, row=images.row + down, column=images.column + right)
 
 
 RIGID: Final = ("turn_90", "turn_180", "turn_270", "flip_rows", "flip_columns", "transpose", "anti_transpose")
@@ -258,14 +246,6 @@ def drop_repeated_lines(images: Images) -> Images:
     rows[:, 1:] &= (np.diff(images.cells, axis=1) != 0).any(2)
     columns[:, 1:] &= (np.diff(images.cells, axis=2) != 0).any(1)
     return _kept_lines(images, rows, columns)
-
-
-def one_cell(images: Images) -> Images:
-    """Return a single cell of the commonest color."""
-    cells = np.zeros_like(images.cells)
-    cells[:, 0, 0] = common_color(images)
-    one = np.where(images.height > 0, 1, 0).astype(np.int32)
-    return replace(images, cells=cells, height=one, width=one)
 
 
 def kronecker(images: Images) -> Images:

@@ -1,4 +1,4 @@
-"""Functions from image to image that draw: rays, connections, fills, outlines, gravity."""
+"""Functions from image to image that draw and move cells: rays, connections, fills, outlines, gravity."""
 
 from dataclasses import replace
 from typing import Final, cast
@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 from scipy import ndimage
 
-from jaxarc.search.functions import NUM_COLORS, bar, common_color
+from jaxarc.search.functions import NUM_COLORS, common_color
 from jaxarc.search.images import Images
 
 STEPS: Final = {
@@ -240,17 +240,6 @@ def keep_single_cells(images: Images) -> Images:
     return images.with_cells(np.where(drop_single_cells(images).cells == 0, images.cells, 0))
 
 
-def denoise(images: Images) -> Images:
-    """Give each cell the color that five or more of the nine cells at and around it have."""
-    result = images.cells
-    inside = images.inside
-    for color in np.unique(images.cells):
-        mask = ((images.cells == color) & inside).astype(np.uint8)
-        count = np.sum([mask, *(shifted(mask, *step) for step in STEPS.values())], axis=0)
-        result = np.where((count >= _MAJORITY) & inside, color, result)
-    return images.with_cells(result)
-
-
 def extend(images: Images, rays: str) -> Images:
     """Extend lines of two or more cells of one color, in some directions, over cells of color 0."""
     inside = images.inside
@@ -266,11 +255,6 @@ def extend(images: Images, rays: str) -> Images:
 
 
 EXTENSIONS: Final = ("rows", "columns", "cross", "diagonals", "star")
-
-
-def bar_of_objects(images: Images) -> Images:
-    """Return a row of as many cells of the commonest color as the image has objects."""
-    return bar(images, counted(labelled(images.cells != 0, EIGHT)[0]))
 
 
 def full_lines(images: Images) -> Bool[np.ndarray, "N F F"]:
@@ -308,17 +292,25 @@ def summary_of_parts(images: Images) -> Images:
     return found.only(lines.any((1, 2)) & (sizes[0] > 0) & (sizes[1] > 0))
 
 
-def spread(images: Images) -> Images:
-    """Give each cell of color 0 the color of a nearest cell that has one, by straight steps."""
-    inside = images.inside
-    cells = images.cells
-    for _ in range(2 * images.frame):
-        open_cells = (cells == 0) & inside
-        if not open_cells.any():
-            break
-        nearest = np.maximum.reduce([shifted(cells, *step) for step in list(STEPS.values())[:4]])
-        grown = np.where(open_cells, nearest, cells)
-        if np.array_equal(grown, cells):
-            break
-        cells = grown
-    return images.with_cells(cells)
+GRAVITY: Final = ("up", "down", "left", "right")
+
+
+def attract(images: Images) -> Images:
+    """Move each single cell in a straight line to a larger part of its color; clear single cells that see none."""
+    parts, singles = drop_single_cells(images).cells, keep_single_cells(images).cells
+    result = parts
+    for name in RAYS["cross"]:
+        down, right = STEPS[name]
+        path = ray(singles, images.inside, (down, right))
+        ahead = shifted(parts, -down, -right)
+        result = np.where((parts == 0) & (ahead != 0) & (path == ahead), path, result)
+    return images.with_cells(result)
+
+
+def gravity(images: Images, way: str) -> Images:
+    """Let the cells of each row or column fall to one side; a stable sort keeps their order."""
+    axis = 1 if way in ("up", "down") else 2
+    # Cells with the smaller key come first. To the left: `0 3 0 4` has the keys `1 0 1 0`, and becomes `3 4 0 0`.
+    key = np.where(images.inside, (images.cells == 0) if way in ("up", "left") else (images.cells != 0), 2)
+    order = np.argsort(key, axis=axis, kind="stable")
+    return images.with_cells(np.take_along_axis(images.cells, order, axis))

@@ -29,7 +29,7 @@ _MANY: Final = 10**6
 _OWNER: Final = 0x9E3779B97F4A7C1  # so that the sums of two images differ
 
 
-def _object_labels(images: Images, kind: str) -> tuple[Int64[np.ndarray, "N F F"], int]:
+def object_labels(images: Images, kind: str) -> tuple[Int64[np.ndarray, "N F F"], int]:
     """Number the objects of all images: of any color, of one color, of one color with color 0 too, parts, or rooms.
 
     Parts are what full lines leave; rooms are what the commonest color but 0 leaves.
@@ -67,7 +67,7 @@ def _objects(cells: bytes, sizes: bytes, count: int, kind: str) -> _Objects:
     height, width = np.frombuffer(sizes, np.int32).reshape(2, count)
     zero = np.zeros(count, np.int32)
     images = Images(np.frombuffer(cells, np.uint8).reshape(count, frame, frame), zero, zero, height, width)
-    labels, total = _object_labels(images, kind)
+    labels, total = object_labels(images, kind)
     flat = labels.ravel()
     place = np.flatnonzero(flat)
     names = flat[place] - 1

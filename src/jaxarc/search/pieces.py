@@ -15,6 +15,8 @@ from jaxarc.search.graph import StateGraph
 from jaxarc.search.search_library import call
 
 NO_STATE: Final = -1
+UNFORESEEN_COST: Final = 10
+"""What a program costs more for each demonstration that it would not explain if that were left out."""
 _WORD_BITS: Final = 64
 _COLOR_PLACE: Final = 256
 
@@ -149,6 +151,7 @@ class Pieces:
         cells = np.zeros(self.canvas.num_cells, np.uint8)
         open_cells = np.ones(self.canvas.num_cells, np.bool_)
         layers = []
+        owners = []  # of the layers that cells of one demonstration need alone
         for piece in chosen:
             place = int(self.place[piece])
             drawn = np.full(self.canvas.num_cells, self.color[piece], np.uint8) if place < 0 else self._drawn(place)
@@ -156,10 +159,12 @@ class Pieces:
             covers = open_cells & (is_solid | (drawn != 0))
             cells[covers] = drawn[covers]
             open_cells &= ~covers
+            shown = [bool(covers[pair].any()) for pair in self.canvas.slices[:-1]]
+            owners += [shown.index(True)] if sum(shown) == 1 < len(shown) else []
             state = NO_STATE if place < 0 else int(self._states[place])
             is_placed = place >= 0 and self.canvas.is_placed(self._graph, self._numbers[place])
             layers.append(Layer(state, int(self.color[piece]), is_solid, is_placed))
-        cost = int(self.cost[chosen].sum()) + 2 * (len(chosen) - 1)
+        cost = int(self.cost[chosen].sum()) + 2 * (len(chosen) - 1) + UNFORESEEN_COST * len(set(owners))
         return self.canvas.stack(tuple(layers), cost, cells)
 
     def _drawn(self, place: int) -> UInt8[np.ndarray, " M"]:

@@ -43,6 +43,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {  # name -> the result, then th
     "gains": (None, _LONG, _LONG, _BITS, _BITS, _BITS, _LONGS),
     "stack": (_LONG, _LONG, _LONG, _BITS, _BITS, _LONGS, _BITS, _LONG, _LONG, _LONGS),
     "tables": (_LONG, _POINTER, _LONG, _INTS),
+    "growth": (_LONG, _LONG, _INTS, _CELLS, _CELLS, _INT, _INT, _BITS),
     "faults": (
         *(None, _LONG, _CELLS, _LONGS, _LONGS, _LONG, _LONGS, _LONGS, _DOUBLES, _BOOLS, _LONG, _LONG, _LONG, _LONG),
         _DOUBLES,

@@ -11,17 +11,20 @@ from jaxtyping import Int8
 
 from jaxarc.config import SearchConfig
 from jaxarc.search.graph import Limits, StateGraph
+from jaxarc.search.growth import grown, learn_growth
+from jaxarc.search.object_rules import learn_object_rules, ruled
 from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
 from jaxarc.search.products import find_products
 from jaxarc.search.programs import (
     RECOLORS,
     GridProgram,
+    GrowthLayer,
     LayerProgram,
+    ObjectLayer,
     ProductLayer,
     ProgramError,
     ProgramLayer,
     SizeRule,
-    TableLayer,
     recoloring,
 )
 from jaxarc.search.search_library import search_library
@@ -40,8 +43,11 @@ _SECOND_COST: Final = 4  # after which all namings are tried before anything dea
 _SURE_COST: Final = 16  # a program that costs more and fits is often wrong: other names are tried, too
 _RANKED_COST: Final = 3  # at most, with colors named by rank
 _TRANSPOSED_COST: Final = 2  # at most, with rows and columns exchanged
+_STRAY_COST: Final = 20  # of an answer with a color that neither an output nor the test input has
 _WORDS_SHARE: Final = 0.7  # of the time; the rest is for stacks
 _COPIES: Final = 4  # of an image: in the table, while that grows, and in work on it
+_RULES: Final = 3  # of one kind that are answers
+_RULES_SHARE: Final = 0.08  # of the time, for each kind and naming
 _EXACT: Final = 6  # single pieces that are compared
 DEFAULT: Final = SearchConfig()
 
@@ -58,9 +64,9 @@ class Found:
     knows_sizes: bool = True  # else the program has the first output's size, as nothing explains the sizes of all
 
     @property
-    def is_table(self) -> bool:
-        """Whether a learned table gave the answer, and no stack of pieces."""
-        return self.program is not None and isinstance(self.program.layers[0], TableLayer)
+    def kind(self) -> type | None:
+        """The kind of its layers: a learned table, rules that draw on, a product, or a stack of pieces."""
+        return None if self.program is None else type(self.program.layers[0])
 
     @property
     def fits_all(self) -> bool:
@@ -188,8 +194,8 @@ def _different(found: list[Found], train: Sequence[Pair], test_input: np.ndarray
         key = bytes(one.answer.shape) + one.answer.tobytes()
         (odd if is_same or is_plain else kept).setdefault(key, one)
     ranked = [*kept.values(), *odd.values()]
-    # Two tables, or two stacks, often err alike: the second answer is the best one of the other kind, if there is one.
-    others = [one for one in ranked[1:] if one.fits_all and one.is_table != ranked[0].is_table][:1]
+    # Two tables, or two stacks, often err alike: the second answer is the best one of another kind, if there is one.
+    others = [one for one in ranked[1:] if one.fits_all and one.kind != ranked[0].kind][:1]
     return [*ranked[:1], *others, *(one for one in ranked[1:] if one not in others)][:count]
 
 
@@ -208,6 +214,7 @@ class _Search:
         before: Found | None = None,  # what made the inputs
     ) -> None:
         self._before = before
+        self._known_colors = {*_colors_of([test_input]), *_colors_of([target for _, target in train])}
         if is_transposed:
             train = [(source.T, target.T) for source, target in train]
             test_input = test_input.T
@@ -230,6 +237,7 @@ class _Search:
         sides = [side for grid in (*self._inputs, *self._outputs) for side in grid.shape]
         frame = min(room * max(*sides, *grown, 3), LARGEST)
         max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
+        self._seconds = config.seconds
         self._deadline = began + config.seconds
         limits = Limits(config.max_states, max_images, deadline=began + _WORDS_SHARE * config.seconds)
         self.graph = StateGraph(self._inputs, frame, words, limits)
@@ -257,6 +265,8 @@ class _Search:
                 layers = (ProductLayer(*words, product.has_coarse_colors),)
                 everything = (True,) * len(self._outputs)
                 found.append(self._found(product.answer, layers, rule, everything, 1.0, product.cost))
+            if guess == 0 and cost <= _FIRST_COST and rule == SizeRule() and not _is_sure(found):
+                found += self._rules()
             if guess == 0 and is_last and not is_deep and not any(one.fits_all for one in found):
                 found += self._tables(canvas, rule, is_exact=False)
         return found
@@ -264,6 +274,20 @@ class _Search:
     def _tables(self, canvas: OutputCells, rule: SizeRule, is_exact: bool) -> list[Found]:
         tables = learn_rules(self.graph, canvas, self._deadline, is_exact)
         return [self._found(one.answer, (one.layer,), rule, one.fits, one.share, one.cost) for one in tables]
+
+    def _rules(self) -> list[Found]:
+        """Return what rules answer that draw on, and rules of objects; both take the input alone."""
+        source, everything = self._inputs[-1].astype(np.uint8), (True,) * len(self._outputs)
+        made: list[tuple[int, np.ndarray, ProgramLayer]] = []
+        share = _RULES_SHARE * self._seconds
+        deadline = min(time.monotonic() + share, self._deadline)
+        for growth in learn_growth(self._inputs[:-1], self._outputs, deadline)[:_RULES]:
+            layer = GrowthLayer(growth.mirrors, growth.rules)
+            made.append((growth.cost, grown(source, growth.rules, growth.mirrors), layer))
+        deadline = min(time.monotonic() + share, self._deadline)
+        for rule, cost in learn_object_rules(self._inputs[:-1], self._outputs, source, deadline)[:_RULES]:
+            made.append((cost, ruled(source, rule), ObjectLayer(rule)))
+        return [self._found(answer, (layer,), SizeRule(), everything, 1.0, cost) for cost, answer, layer in made]
 
     def _found(
         self,
@@ -282,6 +306,8 @@ class _Search:
         if program.depends_on_frame:
             program = replace(program, frame=self.graph.frame)
         named = self._original[answer]
+        if not self._known_colors.issuperset(named.ravel().tolist()):
+            cost += _STRAY_COST
         return Found(named.T if self._is_transposed else named, program, fits, share, cost, self.knows_size)
 
 

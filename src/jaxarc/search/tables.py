@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64, UInt8, UInt64
 
 from jaxarc.search.graph import StateGraph
-from jaxarc.search.pieces import OutputCells, packed
+from jaxarc.search.pieces import UNFORESEEN_COST, OutputCells, packed
 from jaxarc.search.programs import COPY, TableLayer
 from jaxarc.search.search_library import TableTask, faults
 from jaxarc.search.sources import Cells, Source, different_cells, find_sources
@@ -25,7 +25,6 @@ _KEEP: Final = COPY + 1
 _LARGEST_TABLE: Final = 6_000
 _FEW: Final = 8  # values of a source that three may stand together with
 _KEPT: Final = 4  # rules of a task
-_UNFORESEEN_COST: Final = 10  # of a demonstration that the table of the others does not explain
 _SAMPLE: Final = 60_000  # pairs of cells, of which the hardest to tell apart are kept
 _HARDEST: Final = 2048
 _ROWS_OF_ONE_COST: Final = 4  # rows of a table that cost as much as half a function
@@ -179,7 +178,7 @@ def _right_tables(
         "tried": _TRIED,
         "keeps_unknown": not sources[0].words,
         "unknown_cost": _UNKNOWN_COST,
-        "unforeseen_cost": _UNFORESEEN_COST,
+        "unforeseen_cost": UNFORESEEN_COST,
         "rows_of_one_cost": _ROWS_OF_ONE_COST,
     }
     task = TableTask()
@@ -235,7 +234,7 @@ def _fit(chosen: tuple[Source, ...], copied: Source | None, cells: Cells, own: S
     shown = np.zeros((count, cells.num_pairs), np.bool_)
     shown[keys, cells.pairs] = True
     unforeseen = int(shown[shown.sum(1) == 1].any(0).sum())
-    cost += int((num_colors > 0).sum()) // _ROWS_OF_ONE_COST + _UNFORESEEN_COST * unforeseen
+    cost += int((num_colors > 0).sum()) // _ROWS_OF_ONE_COST + UNFORESEEN_COST * unforeseen
     return _Fit(cost, chosen, copied, colors, own)
 
 
@@ -317,7 +316,7 @@ def _near_fit(chosen: tuple[Source, ...], cells: Cells, own: Source) -> _Fit | N
     shown[keys, cells.pairs] = True
     unforeseen = int(shown[shown.sum(1) == 1].any(0).sum())
     cost = sum(one.cost for one in chosen) + 2 * (len(chosen) - 1) + int(is_known.sum()) // _ROWS_OF_ONE_COST
-    cost += _UNFORESEEN_COST * unforeseen
+    cost += UNFORESEEN_COST * unforeseen
     return _Fit(cost, chosen, None if own.words else own, colors, own)
 
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from jaxarc.errors import UsageError
 from jaxarc.search import functions as f
-from jaxarc.search import lists, marks, moves, symmetry
+from jaxarc.search import lists, marks, symmetry
 from jaxarc.search.features import FEATURES, NUMBERS, cell_feature, number, place
 from jaxarc.search.images import Images
 
@@ -113,7 +113,7 @@ _STEP: Final = (Number("down", -LARGEST, LARGEST), Number("right", -LARGEST, LAR
 _SIZE: Final = (Number("rows", 1, LARGEST), Number("columns", 1, LARGEST))
 _TIMES: Final = (Number("times down", 1, LARGEST), Number("times right", 1, LARGEST))
 _RAYS: Final = Choice(tuple(marks.RAYS))
-_WAY: Final = Choice(moves.GRAVITY)
+_WAY: Final = Choice(marks.GRAVITY)
 _MOST: Final = Choice(("most", "least"))
 _LIST_FEATURE: Final = Choice(tuple(lists.FEATURES))
 _KEPT: Final = ("most", "least", "not_most", "not_least")
@@ -125,7 +125,6 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **_image(f.keep_rarest),
     **_image(f.drop_commonest),
     **_image(f.crop),
-    **_image(f.crop_to_ground),
     **_image(f.peel),
     **_image(f.surround, can_grow=True),
     **_image(f.box),
@@ -137,7 +136,6 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **_image(f.upscale_by_colors, can_grow=True),
     **_image(f.drop_empty_lines),
     **_image(f.drop_repeated_lines),
-    **_image(f.one_cell),
     **_image(f.kronecker, can_grow=True),
     **_image(f.colors_by_count, can_grow=True),
     **_image(f.bars, can_grow=True),
@@ -149,15 +147,10 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **_image(marks.frame),
     **_image(marks.drop_single_cells),
     **_image(marks.keep_single_cells),
-    **_image(marks.bar_of_objects, can_grow=True),
     **_image(marks.summary_of_parts),
     **_image(marks.corner),
     **_image(marks.zigzag),
-    **_image(moves.attract),
-    **_image(moves.gather, cost=3),
-    **_image(moves.stamp, cost=3),
-    **_image(marks.denoise, cost=3),
-    **_image(marks.spread),
+    **_image(marks.attract),
     **_image(symmetry.continue_pattern, cost=3),
     **_image(symmetry.unit),
     **_image(f.keep_color, _COLOR, tried=lambda task: [(color,) for color in task.colors_in]),
@@ -167,16 +160,14 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **_image(f.paint, _COLOR, tried=lambda task: [(color,) for color in task.colors_out]),
     **_image(f.move, *_STEP, tried=lambda _: marks.STEPS.values()),
     **_image(f.trail, *_STEP, tried=lambda _: marks.STEPS.values(), cost=3),
-    **_image(f.shift, *_STEP, tried=lambda _: [marks.STEPS[way] for way in moves.GRAVITY]),
+    **_image(f.shift, *_STEP, tried=lambda _: [marks.STEPS[way] for way in marks.GRAVITY]),
     **_image(marks.outline, Number("diagonal", 0, 1), tried=lambda _: [(0,), (1,)]),
     **_image(f.rigid, Choice(f.RIGID), tried=_each(f.RIGID)),
     **_image(f.half, Choice(f.HALVES), tried=_each(f.HALVES)),
-    **_image(f.step, Choice(("down", "right")), tried=_each(("down", "right"))),
     **_image(marks.smear, _RAYS, tried=_each(marks.RAYS)),
     **_image(marks.smear_dotted, _RAYS, tried=_each(marks.DOTTED), cost=3),
     **_image(marks.connect, Choice(marks.CONNECTIONS), tried=_each(marks.CONNECTIONS)),
-    **_image(moves.gravity, _WAY, tried=_each(moves.GRAVITY)),
-    **_image(moves.fall, _WAY, tried=_each(moves.GRAVITY), cost=3),
+    **_image(marks.gravity, _WAY, tried=_each(marks.GRAVITY)),
     **_image(marks.extend, _RAYS, tried=_each(marks.EXTENSIONS)),
     **_image(symmetry.complete_around, Choice(tuple(symmetry.SYMMETRIES)), tried=_each(("all", "both"))),
     **_image(symmetry.complete_symmetry, Choice(tuple(symmetry.SYMMETRIES)), tried=_each(symmetry.SYMMETRIES)),

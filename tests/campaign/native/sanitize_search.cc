@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "search/growth.h"
 #include "search/tables.h"
 
 using namespace jaxarc::search;
@@ -42,7 +43,7 @@ Takes declare_random(Graph& graph) {
     return Takes::kList;
   }
   const auto name = kKernels[below(std::size(kKernels))].name;
-  const bool has_direction = name == "fall" || name == "gravity";
+  const bool has_direction = name == "gravity";
   const bool has_numbers = name == "upscale" || name == "tile" || name == "mirror_tile" || name == "pad";
   graph.declare(name, has_direction ? "up" : has_numbers ? "2" : texts[below(std::size(texts))], "2");
   return Takes::kBoth;
@@ -92,10 +93,31 @@ void play(int round) {
   PieceBits{good.data(), bad.data(), costs.data(), 2 * count, words}.stack(all.data(), below(static_cast<int>(count)), 6, chosen);
 }
 
+// Rules that draw on, learned from random grids and from what a random rule makes of them.
+void grow(int round) {
+  GrowthLearner learner(round % 6, round % 4 == 0 ? kNear : kPlaces);
+  std::vector<GrowthGrid> inputs, outputs;
+  const int tested = 4 * below(kPlaces);
+  const uint64_t places = (~uint64_t{0} ^ uint64_t{15} << tested) | static_cast<uint64_t>(1 + below(2)) << tested;
+  const GrowthRule rule = {places, 0, 3};
+  for (int k = 1 + below(3); k > 0; k--) {
+    const Picture grid = random_grid(round % 10 == 0 ? kLargest : 3 + below(9));
+    inputs.emplace_back(grid.height, grid.width, grid.cells);
+    outputs.push_back(inputs.back());
+    learner.run({rule}, outputs.back(), nullptr, 0);
+    if (below(4) == 0) outputs.back()[GrowthGrid::place(0, 0)] = static_cast<Cell>(below(kColors));
+  }
+  std::vector<GrowthRule> rules;
+  learner.learn(inputs, outputs, rules);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   const int rounds = count > 1 ? std::atoi(arguments[1]) : 2000;
-  for (int round = 0; round < rounds; round++) play(round);
+  for (int round = 0; round < rounds; round++) {
+    play(round);
+    if (round % 10 < 2) grow(round);
+  }
   std::printf("%d random searches\n", rounds);
 }

@@ -1,7 +1,7 @@
 // Words that split an image into a list, and the features by which images of a list are chosen, as in lists.py.
 #pragma once
 
-#include "moves.h"
+#include "marks.h"
 
 namespace jaxarc::search {
 

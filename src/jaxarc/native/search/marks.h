@@ -1,4 +1,4 @@
-// Words that draw: rays, connections, fills, outlines, as in marks.py.
+// Words that draw and move cells: rays, connections, fills, outlines, gravity, as in marks.py.
 #pragma once
 
 #include "shapes.h"
@@ -152,19 +152,6 @@ inline bool keep_single_cells(const Image& image, const Arguments&, Picture& out
   return by_company(image, true, out);
 }
 
-inline bool denoise(const Image& image, const Arguments&, Picture& out) {
-  begin_same(image, out);
-  return draw(out, [&](int r, int c) {
-    int counts[256] = {};
-    for (int row = std::max(r - 1, 0); row <= std::min(r + 1, image.height - 1); row++) {
-      for (int column = std::max(c - 1, 0); column <= std::min(c + 1, image.width - 1); column++) {
-        if (++counts[image.at(row, column)] == 5) return image.at(row, column);
-      }
-    }
-    return image.at(r, c);
-  });
-}
-
 // Colored cells that begin no line stop a ray: they get a color of their own, which is not drawn.
 inline bool extend(const Image& image, const Arguments& word, Picture& out) {
   constexpr Cell kBlock = 255;
@@ -239,23 +226,47 @@ inline bool summary_of_parts(const Image& image, const Arguments& word, Picture&
   return draw(out, [&](int r, int c) { return common_of(counts[static_cast<size_t>(r * width + c)]); });
 }
 
-inline bool spread(const Image& image, const Arguments& word, Picture& out) {
-  placed(image, image.row, image.column, out);
-  Picture before;
-  for (int turn = 0; turn < 2 * word.frame; turn++) {
-    placed(out.image(), out.row, out.column, before);
-    const Image known = before.image();
-    bool is_changed = false;
+// Each single cell goes straight to a larger part of its color; one that sees none is cleared.
+inline bool attract(const Image& image, const Arguments& word, Picture& out) {
+  Picture parts, singles;
+  by_company(image, false, parts);
+  by_company(image, true, singles);
+  const Image part = parts.image();
+  placed(part, image.row, image.column, out);
+  Cell path[kMostCells];
+  for (const Step& step : word.steps) {
+    ray(image, singles.cells, step, path);
     for (int r = 0; r < image.height; r++) {
       for (int c = 0; c < image.width; c++) {
-        if (known.at(r, c) != 0) continue;
-        Cell most = 0;
-        for (int n = 0; n < 4; n++) most = std::max(most, known.seen(r + kSteps[n].step.down, c + kSteps[n].step.right));
-        out.at(r, c) = most;
-        is_changed |= most != 0;
+        const Cell ahead = part.seen(r + step.down, c + step.right);
+        const Cell moved = path[r * image.width + c];
+        if (part.at(r, c) == 0 && ahead != 0 && moved == ahead) out.at(r, c) = moved;
       }
     }
-    if (!is_changed) break;
+  }
+  return true;
+}
+
+// The cells of each row or column fall to one side and keep their order: `0 3 0 4` becomes `3 4 0 0` to the left.
+inline bool gravity(const Image& image, const Arguments& word, Picture& out) {
+  begin_same(image, out);
+  const bool is_vertical = word.text == "up" || word.text == "down";
+  const bool to_front = word.text == "up" || word.text == "left";
+  const int lines = is_vertical ? image.width : image.height;
+  const int length = is_vertical ? image.height : image.width;
+  for (int line = 0; line < lines; line++) {
+    const auto place = [&](int along) { return is_vertical ? along * image.width + line : line * image.width + along; };
+    int colored = 0;
+    for (int along = 0; along < length; along++) colored += image.cells[place(along)] != 0;
+    int next = to_front ? 0 : length - colored;
+    const int first = next;
+    for (int along = 0; along < length; along++) {
+      const Cell cell = image.cells[place(along)];
+      if (cell != 0) out.cells[place(next++)] = cell;
+    }
+    for (int along = 0; along < length; along++) {
+      if (along < first || along >= first + colored) out.cells[place(along)] = 0;
+    }
   }
   return true;
 }

@@ -1,4 +1,5 @@
 // The functions of the library, for ctypes: a graph by its address, and arrays of the caller.
+#include "growth.h"
 #include "tables.h"
 
 using namespace jaxarc::search;
@@ -164,6 +165,27 @@ void jaxarc_search_faults(int64_t num_sources, const uint8_t* codes, const int64
   for (int64_t source = 0; source < num_sources; source++) {
     if (num_values[source] * num_rows <= most_rows) found[source] = faults(cells, source, votes);
   }
+}
+
+// Find rules that make each input its output; write their neighbors, color and new color, and return how many there are.
+int64_t jaxarc_search_growth(int64_t num_pairs, const int32_t* sizes, const Cell* inputs, const Cell* outputs,
+                             int32_t mirrors, int32_t places, uint64_t* found) {
+  std::vector<GrowthGrid> before, after;
+  for (int64_t k = 0; k < num_pairs; k++) {
+    const int height = sizes[2 * k], width = sizes[2 * k + 1];
+    before.emplace_back(height, width, inputs);
+    after.emplace_back(height, width, outputs);
+    inputs += height * width;
+    outputs += height * width;
+  }
+  std::vector<GrowthRule> rules;
+  if (!GrowthLearner(mirrors, places).learn(before, after, rules)) return 0;
+  for (const GrowthRule& rule : rules) {
+    *found++ = rule.places;
+    *found++ = static_cast<uint64_t>(rule.own);
+    *found++ = static_cast<uint64_t>(rule.color);
+  }
+  return static_cast<int64_t>(rules.size());
 }
 
 }  // extern "C"

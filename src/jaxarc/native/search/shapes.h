@@ -59,10 +59,6 @@ inline bool crop_to_color(const Image& image, const Arguments& word, Picture& ou
   return window(image, box_of(image, [&](Cell cell) { return cell == word.first; }), word.frame, out);
 }
 
-inline bool crop_to_ground(const Image& image, const Arguments& word, Picture& out) {
-  return window(image, box_of(image, [](Cell cell) { return cell == 0; }), word.frame, out);
-}
-
 inline bool peel(const Image& image, const Arguments& word, Picture& out) {
   return window(image, {1, 1, image.height - 2, image.width - 2}, word.frame, out);
 }
@@ -105,12 +101,6 @@ inline bool to_center(const Image& image, const Arguments&, Picture& out) {
 
 inline bool move(const Image& image, const Arguments& word, Picture& out) {
   return placed(image, image.row + word.first, image.column + word.second, out);
-}
-
-inline bool step(const Image& image, const Arguments& word, Picture& out) {
-  const int down = word.text == "down" ? image.height : 0;
-  const int right = word.text == "right" ? image.width : 0;
-  return placed(image, image.row + down, image.column + right, out);
 }
 
 // First rows and columns may be exchanged, then rows and columns mirrored: turning left is both exchanged and rows
@@ -267,12 +257,6 @@ inline bool drop_repeated_lines(const Image& image, const Arguments& word, Pictu
   return kept_lines(image, rows, columns, word.frame, out);
 }
 
-inline bool one_cell(const Image& image, const Arguments& word, Picture& out) {
-  begin(image, 1, 1, word.frame, out);
-  out.cells[0] = static_cast<Cell>(common_color(image));
-  return true;
-}
-
 inline bool kronecker(const Image& image, const Arguments& word, Picture& out) {
   const int height = image.height, width = image.width;
   if (!begin(image, height * height, width * width, word.frame, out)) return false;
@@ -294,12 +278,6 @@ inline bool bar(const Image& image, int number, int frame, Picture& out) {
 
 inline bool bars(const Image& image, const Arguments& word, Picture& out) {
   return bar(image, image.size() - counts_of(image)[0], word.frame, out);
-}
-
-inline bool bar_of_objects(const Image& image, const Arguments& word, Picture& out) {
-  uint16_t labels[kMostCells];
-  const int number = label(image, true, false, [&](int i) { return image.cells[i] != 0; }, labels);
-  return bar(image, number, word.frame, out);
 }
 
 inline bool exchange_colors(const Image& image, const Arguments&, Picture& out) {

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "moves.h"
+#include "marks.h"
 
 namespace jaxarc::search {
 

@@ -1,0 +1,299 @@
+"""Rules of objects: a feature of an object chooses its action, such as a move until it meets another one.
+
+``one_color by commonest : 2 = meet 8, 8 = stay`` moves each object of color 2 straight to one of color 8.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from jaxtyping import UInt8
+
+from jaxarc.search.images import images_of
+from jaxarc.search.marks import RAYS, STEPS
+from jaxarc.search.objects import object_labels, object_values
+from jaxarc.search.pieces import UNFORESEEN_COST
+
+KINDS: Final = ("one_color", "any", "one_color_4")
+_BY: Final = (
+    *("commonest", "size", "is_most", "is_least", "rank", "same_shape", "holes", "height", "width", "is_wide"),
+    *("is_square", "is_full", "is_symmetric", "at_edge", "colors", "marker", "beside"),
+)
+FEATURES: Final = ("all", *_BY)
+"""What a rule looks at: nothing, or a feature of objects."""
+_MANY: Final = 24  # objects of a grid, with more of which it is a picture
+_BASE_COST: Final = 4
+_UNKNOWN_COST: Final = 10  # of an object of the test input whose value no demonstration has
+_STRAIGHT: Final = tuple(STEPS)[:4]
+
+Patch = dict[tuple[int, int], int]  # cells with their colors
+
+
+class ObjectRule(NamedTuple):
+    """A partition into objects, a feature, and the action for each of its values; other objects stay."""
+
+    kind: str
+    feature: str
+    actions: tuple[tuple[int, str], ...]
+
+    def __str__(self) -> str:
+        return f"{self.kind} by {self.feature} : {', '.join(f'{value} = {action}' for value, action in self.actions)}"
+
+    @classmethod
+    def parse(cls, text: str) -> "ObjectRule | str":
+        """Read a rule back from its text; if it says none, return the part that is wrong."""
+        head, _, rows = text.partition(":")
+        kind, _, feature = (part.strip() for part in head.partition(" by "))
+        if kind not in KINDS or feature not in FEATURES:
+            return head.strip()
+        actions = {}
+        for row in rows.split(","):
+            value, _, action = (part.strip() for part in row.partition("="))
+            if not re.fullmatch("[0-9]{1,3}", value) or action not in ACTIONS or int(value) in actions:
+                return row.strip()
+            actions[int(value)] = action
+        return cls(kind, feature, tuple(actions.items()))
+
+
+class Scene:
+    """The objects of a grid: the cells of each, and the object of each cell from 1 on."""
+
+    def __init__(self, grid: UInt8[np.ndarray, "h w"], kind: str) -> None:
+        self.grid = grid.astype(np.int64)
+        self.height, self.width = grid.shape
+        self._images = images_of([grid.astype(np.uint8)], max(grid.shape))
+        labels, count = object_labels(self._images, kind)
+        self._kind = kind
+        self.labels = labels[0, : self.height, : self.width]
+        self.objects: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+        for row, column in np.argwhere(self.labels > 0).tolist():
+            self.objects[self.labels[row, column] - 1].append((row, column))
+        self.largest = max(range(count), key=lambda one: len(self.objects[one]), default=-1) + 1
+
+    def values(self, feature: str) -> list[int]:
+        """Return a feature of each object."""
+        if feature == "all":
+            return [1] * len(self.objects)
+        values = object_values(self._images, self._kind, feature)[0]
+        return [int(values[cells[0]]) for cells in self.objects]
+
+    def patch(self, cells: Sequence[tuple[int, int]], down: int = 0, right: int = 0) -> Patch | None:
+        """Return cells moved; None if one leaves the grid."""
+        found = {(row + down, column + right): int(self.grid[row, column]) for row, column in cells}
+        return found if all(0 <= row < self.height and 0 <= column < self.width for row, column in found) else None
+
+    def gap(self, index: int, step: tuple[int, int]) -> tuple[int, int]:
+        """Return how far an object can move, and the object that stops it; 0 for the edge."""
+        best, hit = 2 * max(self.height, self.width), 0
+        for row, column in self.objects[index]:
+            count, found = 0, 0
+            while count <= best:
+                row, column = row + step[0], column + step[1]
+                if not (0 <= row < self.height and 0 <= column < self.width):
+                    break
+                found = int(self.labels[row, column])
+                if found not in (0, index + 1):
+                    break
+                count, found = count + 1, 0
+            if count < best or (count == best and found):
+                best, hit = count, found
+        return best, hit
+
+    def ways(self, index: int) -> list[tuple[int, int, tuple[int, int]]]:
+        """Return the objects that one meets straight ahead, the nearest first: the gap, the object, and the step."""
+        found = [(*self.gap(index, STEPS[way]), STEPS[way]) for way in _STRAIGHT]
+        return sorted(one for one in found if one[1] > 0)
+
+
+def _slide(scene: Scene, index: int, way: str) -> Patch | None:
+    count, _ = scene.gap(index, STEPS[way])
+    return scene.patch(scene.objects[index], STEPS[way][0] * count, STEPS[way][1] * count)
+
+
+def _step(scene: Scene, index: int, way: str) -> Patch | None:
+    rows, columns = zip(*scene.objects[index], strict=True)
+    height, width = max(rows) - min(rows) + 1, max(columns) - min(columns) + 1
+    return scene.patch(scene.objects[index], STEPS[way][0] * height, STEPS[way][1] * width)
+
+
+def _shift(scene: Scene, index: int, way: str) -> Patch | None:
+    return scene.patch(scene.objects[index], *STEPS[way])
+
+
+def _target(scene: Scene, index: int, to: str) -> tuple[int, int, tuple[int, int]] | None:
+    """Return the nearest object, the largest one, or the nearest one of a color that one meets straight ahead."""
+    for way in scene.ways(index):
+        row, column = scene.objects[way[1] - 1][0]
+        if to == "nearest" or (way[1] == scene.largest if to == "largest" else scene.grid[row, column] == int(to)):
+            return way
+    return None
+
+
+def _meet(scene: Scene, index: int, to: str) -> Patch | None:
+    found = _target(scene, index, to)
+    return found and scene.patch(scene.objects[index], found[2][0] * found[0], found[2][1] * found[0])
+
+
+def _link(scene: Scene, index: int, to: str) -> Patch | None:
+    """Draw a line from each cell that sees the target at the same gap."""
+    found = _target(scene, index, to)
+    if found is None:
+        return scene.patch(scene.objects[index])
+    count, label, (down, right) = found
+    patch = scene.patch(scene.objects[index]) or {}
+    for row, column in scene.objects[index]:
+        line = [(row + down * k, column + right * k) for k in range(1, count + 1)]
+        end = row + down * (count + 1), column + right * (count + 1)
+        if 0 <= end[0] < scene.height and 0 <= end[1] < scene.width and scene.labels[end] == label:
+            patch.update(dict.fromkeys(line, int(scene.grid[row, column])))
+    return patch
+
+
+def _beam(scene: Scene, index: int, rays: str) -> Patch | None:
+    """Draw rays over color 0 from all cells of an object."""
+    patch = scene.patch(scene.objects[index]) or {}
+    for row, column in scene.objects[index]:
+        for way in RAYS[rays]:
+            (down, right), color = STEPS[way], int(scene.grid[row, column])
+            place = row + down, column + right
+            while 0 <= place[0] < scene.height and 0 <= place[1] < scene.width and scene.grid[place] == 0:
+                patch.setdefault(place, color)
+                place = place[0] + down, place[1] + right
+    return patch
+
+
+def _flipped(scene: Scene, index: int, rows: bool, columns: bool) -> Patch:
+    cells = scene.objects[index]
+    all_rows, all_columns = zip(*cells, strict=True)
+    rows_sum, columns_sum = min(all_rows) + max(all_rows), min(all_columns) + max(all_columns)
+    return {
+        (rows_sum - row if rows else row, columns_sum - column if columns else column): int(scene.grid[row, column])
+        for row, column in cells
+    }
+
+
+def _flip(scene: Scene, index: int, way: str) -> Patch | None:
+    return _flipped(scene, index, way != "columns", way != "rows")
+
+
+def _beside(scene: Scene, index: int, way: str, is_mirrored: bool) -> Patch | None:
+    """Add a copy beside an object, as far as the grid goes."""
+    cells = scene.objects[index]
+    patch = scene.patch(cells) or {}
+    copy = _flipped(scene, index, way in ("up", "down"), way in ("left", "right")) if is_mirrored else dict(patch)
+    rows, columns = zip(*cells, strict=True)
+    down = STEPS[way][0] * (max(rows) - min(rows) + 1)
+    right = STEPS[way][1] * (max(columns) - min(columns) + 1)
+    for (row, column), color in copy.items():
+        if 0 <= row + down < scene.height and 0 <= column + right < scene.width:
+            patch.setdefault((row + down, column + right), color)
+    return patch
+
+
+def _box(scene: Scene, index: int, _: str) -> Patch | None:
+    rows, columns = zip(*scene.objects[index], strict=True)
+    patch = scene.patch(scene.objects[index]) or {}
+    color = max(set(patch.values()), key=[*patch.values()].count)
+    for row in range(min(rows), max(rows) + 1):
+        for column in range(min(columns), max(columns) + 1):
+            patch.setdefault((row, column), color)
+    return patch
+
+
+_TARGETS: Final = ("nearest", "largest", *(str(color) for color in range(1, 10)))
+_ALL_RAYS: Final = ("up", "down", "left", "right", "rows", "columns", "cross", "diagonals")
+_ACTIONS: Final[dict[str, tuple[Callable[[Scene, int, str], Patch | None], tuple[str, ...]]]] = {
+    "stay": (lambda scene, index, _: scene.patch(scene.objects[index]), ("",)),
+    "clear": (lambda scene, index, _: {}, ("",)),
+    "slide": (_slide, _STRAIGHT),
+    "meet": (_meet, _TARGETS),
+    "step": (_step, tuple(STEPS)),
+    "shift": (_shift, tuple(STEPS)),
+    "link": (_link, _TARGETS),
+    "beam": (_beam, _ALL_RAYS),
+    "flip": (_flip, ("rows", "columns", "both")),
+    "mirror": (lambda scene, index, way: _beside(scene, index, way, True), _STRAIGHT),
+    "copy": (lambda scene, index, way: _beside(scene, index, way, False), _STRAIGHT),
+    "box": (_box, ("",)),
+}
+ACTIONS: Final = tuple(f"{name} {given}".strip() for name, (_, all_given) in _ACTIONS.items() for given in all_given)
+"""Names of actions; of those that explain as much, the first one is taken."""
+
+
+def _acted(scene: Scene, index: int, action: str) -> Patch | None:
+    """Return what an action draws for an object; None where it has no answer."""
+    name, _, given = action.partition(" ")
+    return _ACTIONS[name][0](scene, index, given)
+
+
+def ruled(grid: UInt8[np.ndarray, "h w"], rule: ObjectRule) -> UInt8[np.ndarray, "h w"]:
+    """Draw the action of each object on color 0."""
+    scene = Scene(grid, rule.kind)
+    actions = dict(rule.actions)
+    result = np.zeros(grid.shape, np.uint8)
+    for index, value in enumerate(scene.values(rule.feature)):
+        patch = _acted(scene, index, actions.get(value, "stay"))
+        patch = scene.patch(scene.objects[index]) if patch is None else patch  # it stays
+        for place, color in (patch or {}).items():
+            result[place] = color
+    return result
+
+
+def learn_object_rules(
+    inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], test_input: np.ndarray, deadline: float
+) -> list[tuple[ObjectRule, int]]:
+    """Return rules that make each input its output, with their costs, the cheapest first.
+
+    After the deadline, of ``time.monotonic``, no further partition is looked at.
+    """
+    found = []
+    for kind in KINDS:
+        if time.monotonic() > deadline:
+            break
+        scenes = [Scene(grid, kind) for grid in (*inputs, test_input)]
+        if not all(0 < len(scene.objects) <= _MANY for scene in scenes):
+            continue
+        explained = [list(_explained(scene, target)) for scene, target in zip(scenes, outputs, strict=False)]
+        for feature in FEATURES:
+            values = [scene.values(feature) for scene in scenes]
+            rule = _rule(kind, feature, explained, values)
+            if rule is None or not all(map(np.array_equal, (ruled(grid, rule) for grid in inputs), outputs)):
+                continue
+            *shown, asked = (set(row) for row in values)
+            owners = [
+                index for index in range(len(shown)) if shown[index] - set().union(*shown[:index], *shown[index + 1 :])
+            ]
+            cost = _BASE_COST + 2 * len(rule.actions) + UNFORESEEN_COST * len(owners) * (len(shown) > 1)
+            cost += 2 * (feature != "all") + _UNKNOWN_COST * (not asked <= set().union(*shown))
+            found.append((rule, cost))
+    return sorted(found, key=lambda one: one[1])
+
+
+def _explained(scene: Scene, target: np.ndarray) -> Iterator[dict[str, int]]:
+    """Yield for each object the actions that draw no wrong cell, with the number of cells that they draw."""
+    for index in range(len(scene.objects)):
+        right = {}
+        for action in ACTIONS:
+            patch = _acted(scene, index, action)
+            if patch is not None and all(target[place] == color for place, color in patch.items()):
+                right[action] = len(patch)
+        yield right
+
+
+def _rule(kind: str, feature: str, explained: list[list[dict[str, int]]], values: list[list[int]]) -> ObjectRule | None:
+    """Return the action for each value that explains most; None if they all stay."""
+    chosen: dict[int, str] = {}
+    for value in sorted(set().union(*values[:-1])):
+        own = [
+            right
+            for row, numbers in zip(explained, values, strict=False)
+            for right, number in zip(row, numbers, strict=True)
+            if number == value
+        ]
+        totals = {action: sum(one[action] for one in own) for action in ACTIONS if all(action in one for one in own)}
+        chosen[value] = max(totals, key=totals.__getitem__)  # of equals the first
+    if set(chosen.values()) == {"stay"}:
+        return None
+    return ObjectRule(kind, feature, tuple(chosen.items()))

@@ -1,0 +1,84 @@
+"""Rules that draw on: what they draw, that those which the library finds draw the outputs, and what is no rule."""
+
+import numpy as np
+import pytest
+
+from jaxarc.config import SearchConfig
+from jaxarc.search import GridProgram, ProgramError, solve
+from jaxarc.search.growth import MIRRORS, PLACES, GrowthRule, grown, learn_growth
+
+FOREVER = float("inf")
+
+
+def grid_of(text):
+    return np.array([[int(cell) for cell in row] for row in text.split()])
+
+
+@pytest.mark.parametrize(
+    ("rules", "before", "after"),
+    [
+        ("none : 0 left x = x", "30000 00040", "33333 00044"),
+        ("turns : 0 down 2 = 3", "000 000 020", "000 030 323"),
+        ("left_right : 0 right 1 = 2, 0 right 2 = 1", "00010", "21212"),
+        ("none : 0 up 3 = 3, 0 left 3 down edge = 3", "030 000 000", "030 030 033"),
+        ("none : 0 up_left x up_left_2 x = x", "1000 0100 0000 2000", "1000 0100 0010 2001"),
+        ("none : 4 left other right x = x", "340 345 640", "340 355 640"),
+        ("all : 0 down 8 right 8 = 7", "080 888 080", "787 888 787"),
+    ],
+)
+def test_rules_draw_until_nothing_changes(rules, before, after):
+    text = f"recolor none; size input; grow by {rules}"
+    program = GridProgram.parse(text)
+    assert str(program) == text
+    assert GridProgram.parse(str(program)).in_words()
+    np.testing.assert_array_equal(program(grid_of(before)), grid_of(after))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rules_that_the_library_finds_draw_the_outputs(seed):
+    """The library says that they do, by its own run of them; here they run in NumPy."""
+    random = np.random.default_rng(seed)
+    count = 0
+    while count < 10:
+        mirrors = str(random.choice(list(MIRRORS)))
+        places = [str(one) for one in random.choice(list(PLACES), 3, replace=False)]
+        tokens = [int(random.choice([1, 11])), *random.choice([0, 2, 10, 12], 2).tolist()]
+        tests = tuple(zip(places, tokens, strict=True))
+        rule = GrowthRule(0, tests[: random.integers(1, 4)], int(random.choice([3, 11])) if tests[0][1] == 11 else 3)
+        inputs = [random.choice([0, 0, 0, 0, 0, 1, 2], random.integers(1, 9, 2)).astype(np.uint8) for _ in range(3)]
+        outputs = [grown(grid, [rule], mirrors) for grid in inputs]
+        if all(map(np.array_equal, inputs, outputs)):
+            continue
+        count += 1
+        for one in learn_growth(inputs, outputs, FOREVER):
+            for source, target in zip(inputs, outputs, strict=True):
+                np.testing.assert_array_equal(grown(source, one.rules, one.mirrors), target)
+
+
+def test_a_ray_that_turns_at_a_wall_is_found_and_runs_on_an_unseen_grid():
+    """A color goes down from the top; at a wall of color 5 it goes on at the right of it."""
+    rule = GridProgram.parse("recolor none; size input; grow by none : 0 up 2 = 2, 0 left 2 down_left 5 = 2")
+    sources = ["02000 00000 00000 05500 00000", "00200 00000 00500 00000 00000", "20000 00000 05000 50000 00000"]
+    asked = grid_of("000200 000000 000000 000500 000000")
+    train = [(grid_of(source), rule(grid_of(source))) for source in sources]
+    best = solve(train, asked, SearchConfig(max_cost=2)).answers[0]
+    assert "grow" in str(best.program)
+    np.testing.assert_array_equal(best.answer, rule(asked))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("grow by halves : 0 up 3 = 3", ["halves", "turns"]),
+        ("grow by none : 0 up = 3", ["0 up = 3"]),
+        ("grow by none : 0 above 3 = 3", ["above"]),
+        ("grow by none : 0 up 3 = x", ["= x"]),
+        ("grow by none : 0 up 3 = 12", ["12"]),
+        ("grow by none : 0 = 3", ["0 = 3"]),
+        ("grow by none : ", ["''"]),
+    ],
+)
+def test_what_is_no_rule_is_refused_by_name(text, names):
+    with pytest.raises(ProgramError) as caught:
+        GridProgram.parse(f"recolor none; size input; {text}")
+    assert all(name in str(caught.value) for name in names)
