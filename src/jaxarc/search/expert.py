@@ -70,7 +70,7 @@ class ExpertExamples(NamedTuple):
                 recorded = cls(*(file[name] for name in cls._fields))
         except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
             raise ExpertExamplesError(
-                f"{path} holds no recorded examples: {error!s:.200}; remove it, to record anew"
+                f"{path} holds no recorded examples: it is no archive of their arrays; remove it, to record anew"
             ) from error
         if digest != vocabulary_digest():
             raise ExpertExamplesError(

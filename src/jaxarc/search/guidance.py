@@ -87,9 +87,9 @@ class Guide:
                 digest = str(file[_DIGEST])
                 weights = Weights(*(file[name] for name in Weights._fields))
         except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            why = " ".join(str(error).split())
+            why = error.strerror if isinstance(error, OSError) else "it is no archive of their arrays"
             raise GuidanceError(
-                f"{path} holds no weights of guidance: {why:.200}; give those of jaxarc train surrogate=search"
+                f"{path} holds no weights of guidance: {why}; give those of jaxarc train surrogate=search"
             ) from error
         if digest == vocabulary_digest() and weights.keys.shape[0] == len(word_keys()):
             return cls(weights)
