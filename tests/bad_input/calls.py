@@ -218,6 +218,8 @@ CALLS: Final[dict[str, str]] = {
     'SurrogateConfig(problem="chess")': "ConfigValidationError: problem | chess",
     "SurrogateMeshConfig(stages=0)": "ConfigValidationError: stages | 0",
     "ParentSetsConfig(models_per_batch=0)": "ConfigValidationError: models_per_batch | 0",
+    "SearchExpertConfig(fold=5)": "ConfigValidationError: fold | 5",
+    'solve([([[1]], [[1]])], [[1]], SearchConfig(guidance="no.npz"))': "GuidanceError: no.npz",
     "LookaheadConfig(temperature=0.0)": "ConfigValidationError: temperature | 0.0",
     "LookaheadConfig(episode_steps=3)": "ConfigValidationError: episode_steps | num_examples | 256",
     "StructuralModelConfig(num_variables=0)": "ConfigValidationError: num_variables",
@@ -340,12 +342,14 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
             "ProceduralTasks "
             "Recording Report Rollout Score TaskBuffer TaskRow TaskStatistics Timing MetricTotals TrainingPairs "
             "TrainingState TrainingBatchJAX GraphBatch Checkpoints RunFolder TrainResult LookaheadTask MeshPlacement "
+            "SearchExpertTask "
             "StructuralModelsTask SurrogateAgent SurrogateExperiment SurrogateReport SurrogateResult clip_coordinates "
             "edge_loss make_task train_surrogate"
         ),
         _OURS: (
-            "CandidateScorer CountingScorer EdgeScorer EditAgent RandomPolicy SubmitPolicy action_numbers "
-            "locate_run apply_counts best_first candidates_of choose_box count_episodes count_played_tasks "
+            "CandidateScorer WordScorer CountingScorer EdgeScorer EditAgent RandomPolicy SubmitPolicy action_numbers "
+            "locate_run "
+            "apply_counts best_first candidates_of choose_box count_episodes count_played_tasks "
             "create_adaptive_train_step create_jax_surrogate_train_step create_run_folder create_surrogate_train_step "
             "curriculum_weights effective_task_count majority_vote from_static in_one_piece init_optimizer "
             "surrogate_learning_rate make_optimizer make_surrogate_optimizer missing_for_lookahead "

@@ -29,7 +29,7 @@ from jaxarc.files import locate_run
 SEARCH: Final = "search"  # the agent that is a program search and plays no episode
 PLAIN_AGENTS: Final = ("random", "submit", "painter")  # which need no file
 _NOT_OF_SURROGATES: Final = ("agent", "score", "as_json")
-_OF_SEARCH: Final = ("processes", "minutes", "seconds", "max_cost", "megabytes")
+_OF_SEARCH: Final = ("processes", "minutes", "seconds", "max_cost", "megabytes", "guidance")
 _OF_EPISODES: Final = (
     *("votes", "max_steps", "selection_format", "canvas"),
     *("answers_visible", "checkpoint", "agent_seed"),
@@ -110,6 +110,9 @@ def evaluate(
         typer.Option(min=0, max=12, help="For search: cost of a piece, 6 for three functions."),
     ] = None,
     megabytes: Annotated[int | None, typer.Option(min=1, help="For search: memory of a process for images.")] = None,
+    guidance: Annotated[
+        str | None, typer.Option(help="For search: weights of jaxarc train surrogate=search; likely words come first.")
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -173,7 +176,7 @@ def evaluate(
         assert score is not None
         scored = evaluation.score_file(score, attempts, tasks)
     elif agent == SEARCH:
-        limits = {"seconds": seconds, "max_cost": max_cost, "megabytes": megabytes}
+        limits = {"seconds": seconds, "max_cost": max_cost, "megabytes": megabytes, "guidance": guidance}
         search = SearchConfig(answers=attempts, **{name: one for name, one in limits.items() if one is not None})
         scored = evaluation.search(tasks, search, processes, minutes, quiet)
     elif is_solver:

@@ -45,6 +45,7 @@ from jaxarc.surrogate.held_out import (
 )
 from jaxarc.surrogate.lookahead_task import LookaheadTask
 from jaxarc.surrogate.mesh_placement import MeshPlacement
+from jaxarc.surrogate.search_task import SearchExpertTask
 from jaxarc.surrogate.surrogate_task import SurrogateTask
 from jaxarc.tasks.pair_pool import PairPool
 from jaxarc.tasks.procedural import ProceduralTasks
@@ -289,11 +290,13 @@ _EXPERTS: Final = {
     "parent_sets": "the exact posterior over parent sets of linear structural models",
     "graphs": "the graphs of drawn structural models",
     "lookahead": "the expert that looks one edit ahead",
+    "search": "the programs that the search finds",
 }
 _LEARNED: Final = {
     "parent_sets": "what the expert thinks of candidates",
     "graphs": "how likely each edge is",
     "lookahead": "what the expert thinks of candidates",
+    "search": "which words they have",
 }
 
 
@@ -313,6 +316,9 @@ def surrogate_session(experiment: SurrogateExperiment) -> Iterator[None]:
 def load_surrogate_task(experiment: SurrogateExperiment) -> SurrogateTask:
     """Make what a surrogate learns from and is measured on."""
     with refused():  # no task is small enough, or the rules do not fit the expert
+        if experiment.surrogate.problem == "search":  # which is recorded once, and that takes a while
+            with progress_bar("searches recorded") as show:
+                return SearchExpertTask.load(experiment.search_expert, show)
         return make_task(experiment)
 
 
@@ -362,6 +368,10 @@ class SurrogateRun:
         evaluation = evaluate_model(self.task, outcome.state.model, outcome.reports[-1].update)
         write_evaluation(folder, evaluation)
         show_evaluation(evaluation, folder, console)
+        if isinstance(self.task, SearchExpertTask):
+            weights = folder.path / "guidance.npz"
+            self.task.guide(outcome.state.model).save(weights)
+            console.print(f"For the search: jaxarc search TASK --guidance {escape(str(weights))}", soft_wrap=True)
 
     def draw(self, outcome: SurrogateResult, folder: RunFolder) -> None:
         """Draw the learning curves into the run folder."""
@@ -400,6 +410,7 @@ def _agreement(agreement: Agreement) -> Table:
     for name, (count, share) in agreement.top1_by_group.items():
         table.add_row(f"  where only {name} is best, {count:,} of them", percent(share))
     table.add_row("such a one is among the first five", percent(agreement.top5_agreement))
+    table.add_row("the expert's probability of the first ten", percent(agreement.top10_mass))
     if agreement.regret is not None:
         table.add_row("regret: worth lost by the first choice", percent(agreement.regret, 2))
     table.add_row("calibration error", percent(agreement.calibration_error, 2))

@@ -11,7 +11,7 @@ from jaxarc.config.build import CheckedConfig, limited
 class SurrogateConfig(CheckedConfig):
     """The expert that a surrogate learns from, and how often a run reports."""
 
-    problem: Literal["parent_sets", "graphs", "lookahead"] = "lookahead"  # two of structural models; the ARC expert
+    problem: Literal["parent_sets", "graphs", "lookahead", "search"] = "lookahead"  # two of models; two of ARC
     seed: int = limited(0, low=0, high=2**31 - 2)  # seed of weights and examples; held-out examples use seed + 1
     steps_per_report: int = limited(50, low=1)  # after which metrics are reported, as means over these steps
     reports_per_evaluation: int = limited(2, low=1)  # reports between two evaluations on the held-out examples
@@ -114,6 +114,22 @@ class LookaheadConfig(CheckedConfig):
 
     def validate(self) -> list[str]:
         return _not_divided(self, "episode_steps", ("num_examples", "num_eval"))
+
+
+@dataclass(frozen=True)
+class SearchExpertConfig(CheckedConfig):
+    """The examples of the program search: where they are recorded, how, and which are held out."""
+
+    recording: str = ""  # path of the recorded examples; by default in the user's cache
+    dataset: str = "arc-agi-1/training"  # whose tasks are searched where there is no recording
+    max_states: int = limited(25_000, low=1)  # of each search of the recording
+    seconds: float = limited(600.0, low=0.0)  # of each search; more than one takes, so that no clock decides
+    num_dreams: int = limited(4, low=0)  # random programs on the inputs of each task
+    processes: int | None = limited(None, low=1)  # that record side by side; by default one for each core
+    fold: int = limited(-1, low=-1, high=4)  # of five, by a hash of the task's id, that is held out; -1 holds out none
+    dreamed_share: float = limited(0.3, low=0.0, high=1.0)  # of the examples of a batch
+    symmetries: bool = True  # turn and mirror examples
+    num_examples: int = limited(64, low=1)  # B, of a batch
 
 
 @dataclass(frozen=True)

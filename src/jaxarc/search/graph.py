@@ -37,6 +37,9 @@ class StateGraph:
         frame: rows and columns that an image may have.
         words: all functions.
         limits: when to stop.
+
+    Attributes:
+        words: all functions.
     """
 
     def __init__(self, inputs: Sequence[np.ndarray], frame: int, words: Sequence[Word], limits: Limits) -> None:
@@ -48,7 +51,7 @@ class StateGraph:
         self.cost = 0  # up to which states are known
         self.cell_features: dict[bytes, dict[str, np.ndarray]] = {}  # of the images with some numbers, by name
         self._num_inputs = len(inputs)
-        self._words = words
+        self.words = words
         self._limits = limits
         for word in words:
             self._declare(word)
@@ -70,7 +73,7 @@ class StateGraph:
         """Return the words that lead from the inputs to a state."""
         words = np.empty(_LONGEST, np.int32)
         count = call("program", self._graph, state, _LONGEST, words)
-        return tuple(self._words[number] for number in reversed(words[:count].tolist()))
+        return tuple(self.words[number] for number in reversed(words[:count].tolist()))
 
     def expand(self) -> None:
         """Make all images of the next cost; before, the lists of one less, which only these need."""
@@ -150,7 +153,7 @@ class StateGraph:
         for source_cost in range(cost):
             for is_list in (False, True):
                 count = call("level_size", self._graph, source_cost, is_list)
-                for number, word in enumerate(self._words):
+                for number, word in enumerate(self.words):
                     if source_cost + word.cost != cost or word.makes_list(is_list) is not are_lists:
                         continue
                     if self._is_full():
@@ -162,6 +165,6 @@ class StateGraph:
             if start > 0 and self._is_full():
                 return
             end = min(start + _CHUNK, count)
-            given = (number, source_cost, is_list, start, end, cost, self._words[number] in NEW_ALONE)
+            given = (number, source_cost, is_list, start, end, cost, self.words[number] in NEW_ALONE)
             call("expand", self._graph, *given)
             self.num_applied += end - start

@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxarc.config import SearchConfig
 from jaxarc.config.agent_training import MAX_COST
+from jaxarc.search.guidance import guide_of
 from jaxarc.search.search_library import search_library
 from jaxarc.search.solve import Pair, SearchResult, solve
 
@@ -53,11 +54,14 @@ def search_all(
 
     Raises:
         ValueError: there is no process.
+        GuidanceError: ``config.guidance`` is no weights.
         NativeLibraryError: the library of the search is neither installed nor can it be built.
     """
     if processes < 1:
         raise ValueError(f"processes must be at least 1, got {processes}")
     search_library()  # built, if need be, before the clock and the processes start
+    if guide_of(config.guidance) is None:
+        config = replace(config, guidance="none")  # so that only this process says why
     deadline = None if minutes is None else time.time() + 60 * minutes
     total = len(questions)
     jobs = [_Job(one, config, total - index, processes, deadline) for index, one in enumerate(questions)]

@@ -313,12 +313,21 @@ class GridProgram:
     @property
     def depends_on_frame(self) -> bool:
         """Whether an image of a list may be lost because it would be larger than the frame, and others stay."""
-        chains = [self.size.words, *(chain for layer in self.layers for chain in layer.chains)]
         return any(
             True in kinds and FUNCTIONS[word.name].can_grow
-            for chain in chains
+            for chain in self._chains
             for word, kinds in zip(chain, kinds_of(chain), strict=False)
         )
+
+    @property
+    def all_words(self) -> list[Word]:
+        """The words of its layers and of its size, and those of the program before it."""
+        before = [] if self.before is None else self.before.all_words
+        return [*before, *(word for chain in self._chains for word in chain)]
+
+    @property
+    def _chains(self) -> list[tuple[Word, ...]]:
+        return [self.size.words, *(chain for layer in self.layers for chain in layer.chains)]
 
     @classmethod
     def parse(cls, text: str) -> "GridProgram":

@@ -10,8 +10,10 @@ import numpy as np
 from jaxtyping import Int8
 
 from jaxarc.config import SearchConfig
+from jaxarc.search.descriptions import Described, describe
 from jaxarc.search.graph import Limits, StateGraph
 from jaxarc.search.growth import grown, learn_growth
+from jaxarc.search.guidance import Guide, expected_words, guide_of, likely_words
 from jaxarc.search.object_rules import learn_object_rules, ruled
 from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
 from jaxarc.search.products import find_products
@@ -45,6 +47,7 @@ _RANKED_COST: Final = 3  # at most, with colors named by rank
 _TRANSPOSED_COST: Final = 2  # at most, with rows and columns exchanged
 _STRAY_COST: Final = 20  # of an answer with a color that neither an output nor the test input has
 _WORDS_SHARE: Final = 0.7  # of the time; the rest is for stacks
+_GUIDED_SHARE: Final = 0.3  # of the time, for the search with the likeliest words
 _COPIES: Final = 4  # of an image: in the table, while that grows, and in work on it
 _RULES: Final = 3  # of one kind that are answers
 _RULES_SHARE: Final = 0.08  # of the time, for each kind and naming
@@ -79,10 +82,12 @@ class SearchResult:
     """The answers for one test input, the likeliest first, and what the search cost."""
 
     answers: tuple[Found, ...]
+    found: tuple[Found, ...]  # all, also those whose answers are equal or beyond ``answers``; the likeliest first
     num_states: int  # different states that were kept
     num_applied: int  # states that words made, with those that were known
     is_cut: bool  # whether a limit was reached
     seconds: float
+    expected: tuple[tuple[str, float], ...] = ()  # the words that guidance found likeliest, with their probabilities
 
 
 def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfig = DEFAULT) -> SearchResult:
@@ -95,14 +100,20 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
 
     Raises:
         TaskFormatError: there is no demonstration, or a grid breaks a rule of the format.
+        GuidanceError: ``config.guidance`` is no weights.
         NativeLibraryError: the library of the search is neither installed nor can it be built.
+
+    Warns:
+        GuidanceWarning: the weights are of another vocabulary, so the search is unguided.
     """
     train = check_pairs([(source, target) for source, target in train], "search", "train")
     test_input = check_grid(test_input, "search, test input")
     search_library()  # built, if need be, before the clock starts
+    guide = guide_of(config.guidance)
     began = time.monotonic()
     found: list[Found] = []
     searches: list[_Search] = []
+    log_probs = None if guide is None else _guided(guide, train, test_input, config, began, found, searches)
     deep: list[_Search] = []  # of which dearer pieces may be made
     namings = _recolors(train, test_input)
     for recolor, is_transposed in [*((one, False) for one in namings), (namings[0], True)]:
@@ -138,14 +149,55 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
         search = _Search(shown, start.answer, "none", False, config, began, 1, start)
         searches.append(search)
         found += [one for one in search.answers(min(_FIRST_COST, config.max_cost), is_last=False) if one.fits_all]
-    answers = _different(sorted(found, key=_rank), train, test_input, config.answers)
+    found.sort(key=_rank)
+    answers = _different(found, train, test_input, config.answers)
     if not answers:
         answers = [Found(test_input.astype(np.int8), None, tuple(False for _ in train), 0.0, 0)]
     graphs = [search.graph for search in searches]
     num_states, num_applied = sum(map(len, graphs)), sum(graph.num_applied for graph in graphs)
     seconds = time.monotonic() - began
     is_cut = seconds > config.seconds or any(graph.is_cut for graph in graphs)
-    return SearchResult(tuple(answers), num_states, num_applied, is_cut, seconds)
+    expected = () if log_probs is None else expected_words(log_probs)
+    return SearchResult(tuple(answers), tuple(found), num_states, num_applied, is_cut, seconds, expected)
+
+
+def described(train: Sequence[Pair], test_input: np.ndarray) -> Described:
+    """Describe a task as :mod:`jaxarc.search.guidance` sees it, by a search of a cost of at most 2."""
+    search = _Search(train, test_input, "none", False, DEFAULT, time.monotonic(), 1)
+    search.expand(_FIRST_COST)
+    return describe(search.graph, train)
+
+
+def _guided(
+    guide: Guide,
+    train: Sequence[Pair],
+    test_input: np.ndarray,
+    config: SearchConfig,
+    began: float,
+    found: list[Found],
+    searches: list["_Search"],
+) -> np.ndarray:
+    """Search with all words up to cost 2, and with the likeliest alone further; add what explains all demonstrations.
+
+    The network sees what each word makes on the first level. Returns the log-probabilities of the keys.
+    """
+    config = replace(config, seconds=_GUIDED_SHARE * config.seconds)
+    search = _Search(train, test_input, "none", False, config, began, 1)
+    searches.append(search)
+    found += _fitting(search.answers(min(_FIRST_COST, config.max_cost), is_last=False))
+    log_probs = guide.log_probs(describe(search.graph, train))
+    for recolor in _recolors(train, test_input):
+        if recolor == "ranked" or _is_sure(found):
+            break
+        search = _Search(train, test_input, recolor, False, config, began, 1, likely=log_probs)
+        searches.append(search)
+        for cost in range(_FIRST_COST + 1, min(config.max_cost, _SECOND_COST) + 1):
+            found += [] if _is_sure(found) else _fitting(search.answers(cost, is_last=False))
+    return log_probs
+
+
+def _fitting(found: list[Found]) -> list[Found]:
+    return [one for one in found if one.fits_all]
 
 
 def _is_sure(found: list[Found]) -> bool:
@@ -212,6 +264,7 @@ class _Search:
         began: float,
         room: int,  # sides of the largest grid that an image may have
         before: Found | None = None,  # what made the inputs
+        likely: np.ndarray | None = None,  # log-probabilities of words, of which only the likeliest are tried
     ) -> None:
         self._before = before
         self._known_colors = {*_colors_of([test_input]), *_colors_of([target for _, target in train])}
@@ -232,6 +285,7 @@ class _Search:
         self._scales = _scales(self._inputs, self._outputs)
         self._colors = _colors_of(self._outputs)
         words = vocabulary(_colors_of(self._inputs), self._colors, self._scales, _larger(self._inputs, self._outputs))
+        words = words if likely is None else likely_words(likely, words)
         height, width = self._inputs[-1].shape
         grown = [max(height * down, width * right) for down, right in self._scales]
         sides = [side for grid in (*self._inputs, *self._outputs) for side in grid.shape]
@@ -242,10 +296,14 @@ class _Search:
         limits = Limits(config.max_states, max_images, deadline=began + _WORDS_SHARE * config.seconds)
         self.graph = StateGraph(self._inputs, frame, words, limits)
 
-    def answers(self, cost: int, is_last: bool) -> list[Found]:
-        """Return what tables and stacks of states up to a cost answer; at last also tables that fit not all cells."""
+    def expand(self, cost: int) -> None:
+        """Make all states up to a cost."""
         while self.graph.cost < cost:
             self.graph.expand()
+
+    def answers(self, cost: int, is_last: bool) -> list[Found]:
+        """Return what tables and stacks of states up to a cost answer; at last also tables that fit not all cells."""
+        self.expand(cost)
         found = []
         rules = _size_rules(self.graph, self._inputs, self._outputs, self._scales)
         self.knows_size = bool(rules)

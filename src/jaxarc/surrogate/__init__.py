@@ -10,6 +10,7 @@ from jaxarc.surrogate.losses import edge_loss, kl_divergence_loss_jax
 from jaxarc.surrogate.mesh_placement import MeshPlacement, place_weights
 from jaxarc.surrogate.prefetcher import DataPrefetcher
 from jaxarc.surrogate.scorers import CandidateScorer, CountingScorer, choose_box
+from jaxarc.surrogate.search_task import SearchExpertTask, WordScorer
 from jaxarc.surrogate.structural_models import describe_samples, draw_graphs, draw_parent_sets
 from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment, SurrogateReport, make_task
 from jaxarc.surrogate.surrogate_task import StructuralModelsTask, SurrogateTask
@@ -36,6 +37,7 @@ __all__ = [
     "GraphBatch",
     "LookaheadTask",
     "MeshPlacement",
+    "SearchExpertTask",
     "StructuralModelConfig",
     "StructuralModelsTask",
     "SurrogateAgent",
@@ -48,6 +50,7 @@ __all__ = [
     "SurrogateTrainingConfig",
     "TrainStep",
     "TrainingBatchJAX",
+    "WordScorer",
     "candidates_of",
     "choose_box",
     "convert_metrics",

@@ -34,6 +34,7 @@ class Agreement(NamedTuple):
     kl: float  # KL(expert || surrogate), in nats
     top1_agreement: float  # share of examples whose first choice is one that the expert likes best
     top5_agreement: float  # share in which such a candidate is among the first five choices
+    top10_mass: float  # the expert's probability of the first ten choices together
     calibration_error: float  # of a candidate drawn by the surrogate: mean distance of the two probabilities of its bin
     regret: float | None  # score of the expert's best minus score of the first choice; None where scores are unknown
     calibration: tuple[CalibrationBin, ...]  # equal ranges of the surrogate's probability, 0 .. 1
@@ -82,6 +83,7 @@ def agreement(
         kl=float((np.where(counts, probs, 0.0) * surprise).sum(axis=-1).mean()),
         top1_agreement=float(ranked[:, 0].mean()),
         top5_agreement=float(ranked[:, :5].any(axis=-1).mean()),
+        top10_mass=float(np.take_along_axis(probs, order[:, :10], axis=-1).sum(axis=-1).mean()),
         calibration_error=float(error),
         regret=None if scores is None else _regret(order[:, 0], scores, is_real),
         calibration=bins,

@@ -11,6 +11,7 @@ from jaxarc.config import (
     LoggingConfig,
     LookaheadConfig,
     ParentSetsConfig,
+    SearchExpertConfig,
     StructuralModelConfig,
     SurrogateConfig,
     SurrogateMeshConfig,
@@ -21,6 +22,7 @@ from jaxarc.config import (
 from jaxarc.config.surrogate import MAX_LISTED_VARIABLES
 from jaxarc.experts import missing_for_lookahead
 from jaxarc.surrogate.lookahead_task import LookaheadTask
+from jaxarc.surrogate.search_task import SearchExpertTask
 from jaxarc.surrogate.surrogate_task import StructuralModelsTask, SurrogateTask
 
 
@@ -41,6 +43,7 @@ class SurrogateExperiment(CheckedConfig):
     parent_sets: ParentSetsConfig = field(default_factory=ParentSetsConfig)
     graphs: GraphsConfig = field(default_factory=GraphsConfig)
     lookahead: LookaheadConfig = field(default_factory=LookaheadConfig)
+    search_expert: SearchExpertConfig = field(default_factory=SearchExpertConfig)
     surrogate_mesh: SurrogateMeshConfig = field(default_factory=SurrogateMeshConfig)
     task: TaskConfig = field(default_factory=TaskConfig)
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
@@ -61,9 +64,9 @@ class SurrogateExperiment(CheckedConfig):
         problems = []
         problems += self._check_structural_models()
         mesh = self.surrogate_mesh
-        if problem == "lookahead" and max(mesh.model_devices, mesh.stages) > 1:
+        if problem in ("lookahead", "search") and max(mesh.model_devices, mesh.stages) > 1:
             problems.append(
-                "surrogate_mesh.model_devices and stages must be 1 for surrogate=lookahead, whose linear scorer has no "
+                f"surrogate_mesh.model_devices and stages must be 1 for surrogate={problem}, whose scorer has no "
                 f"layers to split, got {mesh.model_devices} and {mesh.stages}; use data_devices"
             )
         if problem == "lookahead":
@@ -124,6 +127,8 @@ class SurrogateExperiment(CheckedConfig):
         match self.surrogate.problem:
             case "lookahead":
                 return "lookahead.num_examples", self.lookahead.num_examples
+            case "search":
+                return "search_expert.num_examples", self.search_expert.num_examples
             case "graphs":
                 return "graphs.models_per_batch", self.graphs.models_per_batch
             case _:
@@ -146,6 +151,7 @@ class SurrogateReport:
     kl: float | None = None  # on held-out examples: KL(expert || surrogate), in nats
     top1_agreement: float | None = None  # on them: share whose first choice is one that the expert likes best
     top5_agreement: float | None = None
+    top10_mass: float | None = None  # on them: the expert's probability of the surrogate's first ten candidates
     regret: float | None = None  # on them: score of the expert's best minus score of the first choice
     calibration_error: float | None = None
     auroc: float | None = None  # on held-out structural models: of their edges, mean over models
@@ -174,6 +180,8 @@ def make_task(experiment: SurrogateExperiment) -> SurrogateTask:
     match experiment.surrogate.problem:
         case "lookahead":
             return LookaheadTask.load(experiment.task, experiment.environment, experiment.lookahead)
+        case "search":
+            return SearchExpertTask.load(experiment.search_expert)
         case "graphs":
             return StructuralModelsTask("edges", experiment.graphs, experiment.structural_models, network)
         case _:
