@@ -9,7 +9,7 @@ described as well as others are. No number depends on which color is which, and 
 import functools
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float32
@@ -125,9 +125,10 @@ def _describe_pair(source: np.ndarray, target: np.ndarray) -> Float32[np.ndarray
 
 def _describe_grid(grid: np.ndarray) -> np.ndarray:
     counts = np.sort(np.bincount(grid.ravel(), minlength=10)[1:])[::-1]
-    objects, num_objects = label(grid != 0, _EIGHT)
+    found: Any = label(grid != 0, _EIGHT)
+    rooms: Any = label(grid == 0, _FOUR)
+    objects, num_objects = found
     sizes = np.bincount(objects.ravel())[1:] if num_objects else np.zeros(1)
-    num_rooms = label(grid == 0, _FOUR)[1]
     rows, columns = np.flatnonzero((grid != 0).any(1)), np.flatnonzero((grid != 0).any(0))
     box = (rows[-1] - rows[0] + 1) * (columns[-1] - columns[0] + 1) if len(rows) else 0
     mirrored = sorted([np.mean(grid == grid[::-1]), np.mean(grid == grid[:, ::-1])])
@@ -144,7 +145,7 @@ def _describe_grid(grid: np.ndarray) -> np.ndarray:
             np.log1p(num_objects) / 4,
             np.max(sizes) / grid.size,
             np.mean(sizes == 1),
-            np.log1p(num_rooms) / 4,
+            np.log1p(rooms[1]) / 4,
             box / grid.size,
             *mirrored,
             *alike,

@@ -10,7 +10,7 @@ import warnings
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float32
@@ -68,8 +68,9 @@ class Guide:
     def save(self, path: str | Path) -> None:
         """Write the weights to a file, with the digest of the vocabulary."""
         buffer = io.BytesIO()
-        arrays = {name: np.asarray(array, np.float32) for name, array in self.weights._asdict().items()}
-        np.savez_compressed(buffer, **arrays, **{_DIGEST: np.array(vocabulary_digest())})
+        arrays: dict[str, Any] = {name: np.asarray(one, np.float32) for name, one in self.weights._asdict().items()}
+        arrays[_DIGEST] = np.array(vocabulary_digest())
+        np.savez_compressed(buffer, **arrays)
         Path(path).write_bytes(buffer.getvalue())
 
     @classmethod

@@ -120,7 +120,7 @@ def _turned(images: Images, shapes: Int64[np.ndarray, "N 2"], step: _Step) -> Im
 def _seen(images: Images) -> tuple[tuple, ...]:
     return tuple(
         (int(images.row[one]), int(images.column[one]), images.grid(one).shape, images.grid(one).tobytes())
-        for one in np.flatnonzero(images.height > 0)
+        for one in np.flatnonzero(images.height > 0).tolist()
     )
 
 

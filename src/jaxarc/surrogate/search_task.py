@@ -8,7 +8,7 @@ sees. The trained weights are written for :mod:`jaxarc.search.guidance`, which e
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import equinox as eqx
 import jax
@@ -56,20 +56,21 @@ class WordScorer(eqx.Module):
         key_in, key_out, key_keys, key_head, key_last = jax.random.split(key, 5)
         seen = num_features + _KEY_UNITS + _UNITS
 
-        def drawn(key: PRNGKey, inputs: int, outputs: int) -> Array:
+        def drawn(key: PRNGKey, inputs: int, outputs: int) -> Any:
             return jax.random.normal(key, (inputs, outputs), jnp.float32) * jnp.float32((2 / inputs) ** 0.5)
 
-        self.weights = Weights(
-            pair_in=drawn(key_in, num_numbers, _UNITS),
-            pair_in_bias=jnp.zeros(_UNITS, jnp.float32),
-            pair_out=drawn(key_out, _UNITS, _UNITS),
-            pair_out_bias=jnp.zeros(_UNITS, jnp.float32),
-            keys=jax.random.normal(key_keys, (len(word_keys()), _KEY_UNITS), jnp.float32) * jnp.float32(0.1),
-            key_bias=jnp.zeros(len(word_keys()), jnp.float32),
-            head=drawn(key_head, seen, _UNITS),
-            head_bias=jnp.zeros(_UNITS, jnp.float32),
-            last=drawn(key_last, _UNITS, 1)[:, 0] * jnp.float32(0.1),
-        )
+        arrays: dict[str, Any] = {  # of JAX, in the place of NumPy's
+            "pair_in": drawn(key_in, num_numbers, _UNITS),
+            "pair_in_bias": jnp.zeros(_UNITS, jnp.float32),
+            "pair_out": drawn(key_out, _UNITS, _UNITS),
+            "pair_out_bias": jnp.zeros(_UNITS, jnp.float32),
+            "keys": jax.random.normal(key_keys, (len(word_keys()), _KEY_UNITS), jnp.float32) * jnp.float32(0.1),
+            "key_bias": jnp.zeros(len(word_keys()), jnp.float32),
+            "head": drawn(key_head, seen, _UNITS),
+            "head_bias": jnp.zeros(_UNITS, jnp.float32),
+            "last": drawn(key_last, _UNITS, 1)[:, 0] * jnp.float32(0.1),
+        }
+        self.weights = Weights(**arrays)
 
     def __call__(self, data: Float[Array, "N d 3"], candidates: CandidateSet) -> Float[Array, " k"]:
         w = self.weights
