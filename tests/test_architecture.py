@@ -58,7 +58,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "io": LEAF | {"utils", "tasks.registry"},
     "games": LEAF,
     "flax_states": CORE | TASKS | {"wrappers"},
-    "adapters": CORE | TASKS | {"wrappers", "registration", "render", "flax_states"},
+    "adapters": CORE | TASKS | {"wrappers", "registration", "render", "flax_states", "games"},
     "stoix_adapter": CORE | {"adapters", "registration"},
     "experts": CORE | {"search"},
     "nn": LEAF | {"config"},
@@ -71,7 +71,9 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     | TASKS
     | {"wrappers", "parallel", "io", "nn", "experts", "traces", "evaluation", "agents", "runs"},
     "testing": CORE | TASKS | {"wrappers", "adapters"},
-    "play": CORE | TASKS | {"registration", "experts", "traces", "agents", "evaluation", "runs", "render", "files"},
+    "play": CORE
+    | TASKS
+    | {"games", "registration", "experts", "traces", "agents", "evaluation", "runs", "render", "files"},
     "profiling": LEAF | {"utils"},
     "benchmarks": CORE
     | TASKS
@@ -87,6 +89,8 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "gymnax": {"adapters"},
     "gymnasium": {"adapters", "traces"},
     "minari": {"traces"},
+    "arcengine": {"games"},
+    "arc_agi": {"games"},
     "stoa": {"adapters", "stoix_adapter"},
     "envelope": {"adapters"},
     "flax": {"flax_states", "adapters"},
@@ -116,23 +120,23 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
     "": 2040,
-    "adapters": 2040,
+    "adapters": 2150,
     "agents": 3290,
     "benchmarks": 1260,
-    "cli": 5420,
+    "cli": 5460,
     "config": 1120,
     "datasets": 3050,
     "envs": 4870,
     "evaluation": 1530,
     "experts": 2760,
-    "games": 2880,
+    "games": 3010,
     "io": 210,
     "native": 5330,
     "nn": 570,
     "parallel": 1750,
-    "play": 1330,
+    "play": 1420,
     "profiling": 650,
-    "render": 1880,
+    "render": 1920,
     "runs": 1460,
     "search": 4150,
     "surrogate": 3640,
