@@ -93,6 +93,6 @@ def sb3(session: nox.Session) -> None:
 
 @nox.session(python="3.12")
 def games(session: nox.Session) -> None:
-    """Compare the games with twins written with arcengine, which needs Python 3.12."""
-    session.install("--constraint", "constraints.txt", "--editable", ".[dev]", "arcengine==0.9.3")
+    """Compare the games with twins written with arcengine, and try the bridge; both need Python 3.12."""
+    session.install("--constraint", "constraints.txt", "--editable", ".[dev,gymnasium,arc3]", "arcengine==0.9.3")
     session.run("python", "-m", "pytest", *(session.posargs or ("tests/games",)))

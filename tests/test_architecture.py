@@ -58,7 +58,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "io": LEAF | {"utils", "tasks.registry"},
     "games": LEAF,
     "flax_states": CORE | TASKS | {"wrappers"},
-    "adapters": CORE | TASKS | {"wrappers", "registration", "render", "flax_states"},
+    "adapters": CORE | TASKS | {"wrappers", "registration", "render", "flax_states", "games"},
     "stoix_adapter": CORE | {"adapters", "registration"},
     "experts": CORE | {"search"},
     "nn": LEAF | {"config"},
@@ -71,7 +71,9 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     | TASKS
     | {"wrappers", "parallel", "io", "nn", "experts", "traces", "evaluation", "agents", "runs", "search"},
     "testing": CORE | TASKS | {"wrappers", "adapters"},
-    "play": CORE | TASKS | {"registration", "experts", "traces", "agents", "evaluation", "runs", "render", "files"},
+    "play": CORE
+    | TASKS
+    | {"games", "registration", "experts", "traces", "agents", "evaluation", "runs", "render", "files"},
     "profiling": LEAF | {"utils"},
     "benchmarks": CORE
     | TASKS
@@ -87,6 +89,8 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "gymnax": {"adapters"},
     "gymnasium": {"adapters", "traces"},
     "minari": {"traces"},
+    "arcengine": {"games"},
+    "arc_agi": {"games"},
     "stoa": {"adapters", "stoix_adapter"},
     "envelope": {"adapters"},
     "flax": {"flax_states", "adapters"},
@@ -116,23 +120,23 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
     "": 2280,
-    "adapters": 2040,
+    "adapters": 2150,
     "agents": 3270,
     "benchmarks": 1110,
-    "cli": 5160,
+    "cli": 5200,
     "config": 1130,
     "datasets": 2640,
     "envs": 4700,
     "evaluation": 1480,
     "experts": 2760,
-    "games": 2880,
+    "games": 3010,
     "io": 210,
     "native": 5310,
     "nn": 570,
     "parallel": 1740,
-    "play": 1230,
+    "play": 1310,
     "profiling": 650,
-    "render": 1780,
+    "render": 1830,
     "runs": 1440,
     "search": 5250,
     "surrogate": 3850,

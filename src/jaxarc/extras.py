@@ -21,6 +21,7 @@ EXTRAS: Final[dict[str, dict[str, str]]] = {
     "tensorboard": {"tensorboardX": "tensorboardX"},
     "wandb": {"wandb": "wandb"},
     "mctx": {"mctx": "mctx"},
+    "arc3": {"arcengine": "arcengine", "arc_agi": "arc-agi"},
     "minari": {"minari": "minari", "h5py": "h5py", **_GYMNASIUM},
 }
 

@@ -1,7 +1,7 @@
 """Rules of games once more, on grids of bools and cell by cell, as somebody would write them who never saw a mask.
 
-A board is a dictionary: each layer a bool array ``[H, W]``, each counter a number; it is changed in place. A rule
-returns whether the level is won and whether it is lost.
+A board is a dictionary: each layer a bool array ``[H, W]``, each counter a number, and as ``click`` the clicked cell or
+None; it is changed in place. A rule returns whether the level is won and whether it is lost.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ def has(board, cell, *names):
     height, width = board["inside"].shape
     if not (0 <= row < height and 0 <= column < width and board["inside"][row, column]):
         return "wall" in names
-    return any(board[name][row, column] for name in names)
+    return any(name in board and board[name][row, column] for name in names)
 
 
 def ahead(cell, number):
@@ -161,6 +161,85 @@ def twins(board, number):
     return has(board, cell, "home") and has(board, other, "twin_home"), False
 
 
+def bridges(board, number):
+    click, at = board["click"], place(board["player"])
+    beside = click is not None and abs(click[0] - at[0]) + abs(click[1] - at[1]) == 1
+    if beside and board["water"][click] and board["planks"]:
+        board["planks"] -= 1
+        board["water"][click] = False
+        board["bridge"][click] = True
+    cell = walk(board, number, "water")
+    if has(board, cell, "pile"):
+        board["pile"][cell] = False
+        board["planks"] += 1
+    return has(board, cell, "goal"), False
+
+
+def mirrors(board, number):
+    kinds = ("slash", "backslash")
+    to = ahead(place(board["player"]), number)
+    for kind in kinds:
+        if number in STEPS and has(board, to, kind):
+            behind = ahead(to, number)
+            if not has(board, behind, "wall", "lamp", *kinds):
+                board[kind][to] = False
+                board[kind][behind] = True
+            break
+    cell = walk(board, number, "lamp", *kinds)
+    for way in STEPS if number == 5 else ():
+        to = ahead(cell, way)
+        if has(board, to, *kinds):
+            for kind in kinds:
+                board[kind][to] = not board[kind][to]
+    at, way, dark = place(board["lamp"]), 4, set(map(tuple, np.argwhere(board["target"]).tolist()))
+    while not has(board, at := ahead(at, way), "wall", "lamp"):
+        dark.discard(at)
+        if has(board, at, "slash"):
+            way = {4: 1, 1: 4, 3: 2, 2: 3}[way]
+        elif has(board, at, "backslash"):
+            way = {4: 2, 2: 4, 3: 1, 1: 3}[way]
+    return not dark, False
+
+
+def pipes(board, number):
+    pipe, hubs = board["pipe"], [tuple(map(int, at)) for at in np.argwhere(board["hub"])]
+    for row, column in hubs:
+        click = board["click"]
+        if click is not None and abs(row - click[0]) < 2 and abs(column - click[1]) < 2:
+            block = pipe[row - 1 : row + 2, column - 1 : column + 2]
+            block[:] = np.rot90(block, -1)
+    board["wet"][:] = board["source"]
+    todo = [place(board["source"])]
+    while todo:
+        for way in STEPS:
+            to = ahead(todo[-1], way)
+            if not has(board, to, "wall") and pipe[to] and not board["wet"][to]:
+                board["wet"][to] = True
+                todo.insert(0, to)
+        todo.pop()
+    return not (board["drain"] & ~board["wet"]).any(), False
+
+
+def shifts(board, number):
+    colors = ("red", "blue", "yellow")
+    for arrow, way in {"up": 1, "down": 2, "left": 3, "right": 4}.items():
+        if board["click"] is not None and board[arrow][board["click"]]:
+            line = [ahead(board["click"], way)]
+            while not has(board, ahead(line[-1], way), "wall") and board["field"][ahead(line[-1], way)]:
+                line.append(ahead(line[-1], way))
+            for color in colors:
+                values = [board[color][cell] for cell in line]
+                for cell, value in zip(line, [values[-1], *values[:-1]], strict=True):
+                    board[color][cell] = value
+    wrong = [
+        color
+        for color in colors
+        for row, column in np.argwhere(board["field"])
+        if board[color][row, column] != board[color][row, column - 6]
+    ]
+    return not wrong, False
+
+
 RULES = {one.__name__: one for one in (
-    fire, fog, gravity, keys, paint, path, patrol, plates, portals, torus, twins
+    bridges, fire, fog, gravity, keys, mirrors, paint, path, patrol, pipes, plates, portals, shifts, torus, twins
 )}  # fmt: skip

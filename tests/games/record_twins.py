@@ -18,7 +18,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxarc.games
-from jaxarc.games.engine import NOT_FINISHED, GameEnvironment, GameParams
+from jaxarc.games.engine import GameEnvironment, GameParams
+from jaxarc.games.frames import play_frames
 from jaxarc.games.solver import solve
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -66,18 +67,15 @@ def our_digests(name: str, solutions: list, seeds: range, length: int) -> list[i
 
 @functools.partial(jax.jit, static_argnums=0)
 def _play(env: GameEnvironment, states, told, params: GameParams):
-    def one(state, number, x, y):
-        after, finished, reward, _ = env.play(state, env.action_of(number, state, x, y), params)
-        frames = jnp.stack([env.frame(finished), env.frame(after)])
-        goes_on = (reward > 0) & (after.status == NOT_FINISHED)
-        ignored = (state.status != NOT_FINISHED) & (number != 0)
-        count = jnp.where(ignored, 0, 1 + goes_on.astype(jnp.int32))
+    def one(state, told):
+        after, frames, count = play_frames(env, state, told, params)
         return after, (frames, count, jnp.stack([after.status, after.levels_completed]))
 
-    return jax.lax.scan(lambda states, told: jax.vmap(one)(states, *told), states, told)
+    return jax.lax.scan(lambda states, told: jax.vmap(one)(states, told.T), states, told)
 
 
-def twin_digests(python: str, name: str, solutions: list, seeds: range, length: int) -> list[int]:
+def play_twin(python: str, name: str, solutions: list, seeds: range, length: int) -> dict:
+    """Return the ``digests`` of the streams, and the ``seconds`` that they took."""
     game = jaxarc.games.game(name)
     job = {"game": name, "levels": levels_of(game), "actions": sorted(game.actions), "solutions": solutions}
     with tempfile.TemporaryDirectory() as folder:
@@ -90,7 +88,7 @@ def twin_digests(python: str, name: str, solutions: list, seeds: range, length: 
 def main(python: str = sys.executable, *names: str) -> None:
     for name in names or TWINS:
         solutions = solutions_of(name)
-        marks = {kind: twin_digests(python, name, solutions, *size) for kind, size in LENGTHS.items()}
+        marks = {kind: play_twin(python, name, solutions, *size)["digests"] for kind, size in LENGTHS.items()}
         kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
         kept[name] = {"solutions": solutions, **marks}
         KEPT.write_text(json.dumps(kept, sort_keys=True) + "\n")

@@ -15,7 +15,13 @@ from jaxarc.games.engine import pack
 from jaxarc.games.solver import replay, solve
 
 STEPS, STREAMS = 200, 4  # of each level
-EASY = {"path": Level(2, "P.."), "paint": Level(2, "Pm")}  # random walks win no level of these games
+EASY = {  # random actions win no level of these games
+    "bridges": Level(1, "PGp"),
+    "paint": Level(2, "Pm"),
+    "path": Level(2, "P.."),
+    "pipes": Level(1, "....o.\n.So.D.\n......"),
+    "shifts": Level(1, "RB...>br"),
+}
 
 
 def plain_board(game, index):
@@ -35,23 +41,30 @@ def test_the_rule_is_the_plain_one(name):
     if name in EASY:
         game = dataclasses.replace(game, levels=[*game.levels, EASY[name]])
     indices = np.repeat(np.arange(len(game.levels)), STREAMS)
-    numbers = [number for number in game.simple_actions if number != 7]
-    actions = np.random.default_rng(0).choice(numbers, (STEPS, len(indices))).astype(np.int32)
+    draw = np.random.default_rng(0)
+    actions = draw.choice([number for number in game.actions if number != 7], (STEPS, len(indices))).astype(np.int32)
+    clicks = np.stack([draw.integers(0, side, actions.shape, np.int32) for side in game.shape], -1)  # row, column
     boards = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(game.board(index) for index in indices))
-    nothing = jnp.zeros(game.shape[0], jnp.uint32)
 
-    def step(boards, numbers):
-        after, event = jax.vmap(lambda board, number: game.rule(board, Action(number, nothing)))(boards, numbers)
+    def play(board, number, click):
+        cell = bits.cell(*click, game.shape[0]) & board.inside
+        return game.rule(board, Action(number, bits.where(number == 6, cell)))
+
+    def step(boards, told):
+        numbers, clicks = told
+        after, event = jax.vmap(play)(boards, numbers, clicks)
         cells = {layer: jax.vmap(lambda m: bits.to_bool(m, game.shape[1]))(m) for layer, m in after.layers.items()}
         ends = tuple(jnp.broadcast_to(jnp.asarray(one), numbers.shape) for one in event)
         return after, (cells, after.counters, ends)
 
-    _, shown = jax.jit(lambda boards, actions: jax.lax.scan(step, boards, actions))(boards, actions)
+    _, shown = jax.jit(lambda boards, told: jax.lax.scan(step, boards, told))(boards, (actions, clicks))
     cells, counters, (won, lost) = jax.tree.map(np.asarray, shown)
     for stream, index in enumerate(indices):
         board = plain_board(game, index)
         for time in range(STEPS):
-            ends = RULES[name](board, int(actions[time, stream]))
+            number, cell = int(actions[time, stream]), tuple(clicks[time, stream].tolist())
+            board["click"] = cell if number == 6 and board["inside"][cell] else None
+            ends = RULES[name](board, number)
             assert (won[time, stream], lost[time, stream]) == ends, (index, time)
             wrong = [layer for layer, found in cells.items() if not np.array_equal(found[time, stream], board[layer])]
             assert not wrong, (index, time)

@@ -5,7 +5,7 @@ import json
 import sys
 
 import pytest
-from games.record_twins import KEPT, LENGTHS, TWINS, our_digests, twin_digests
+from games.record_twins import KEPT, LENGTHS, TWINS, our_digests, play_twin
 
 KEPT_MARKS = json.loads(KEPT.read_text())
 
@@ -27,4 +27,4 @@ def test_many_more_actions_show_what_arcengine_shows(name):
 @pytest.mark.parametrize("name", TWINS)
 def test_what_is_kept_is_what_the_twins_show(name):
     kept = KEPT_MARKS[name]
-    assert twin_digests(sys.executable, name, kept["solutions"], *LENGTHS["short"]) == kept["short"]
+    assert play_twin(sys.executable, name, kept["solutions"], *LENGTHS["short"])["digests"] == kept["short"]

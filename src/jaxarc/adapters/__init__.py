@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from jaxarc.lazy import lazy
 
 if TYPE_CHECKING:
+    from jaxarc.adapters.games_in_gymnasium import GymnasiumGame
     from jaxarc.adapters.to_envelope import EnvelopeEnvironment
     from jaxarc.adapters.to_gymnasium import GymnasiumEnv, register_gymnasium
     from jaxarc.adapters.to_gymnasium_vector import GymnasiumVectorEnv
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "EnvelopeEnvironment": "jaxarc.adapters.to_envelope",
+    "GymnasiumGame": "jaxarc.adapters.games_in_gymnasium",
     "GymnasiumEnv": "jaxarc.adapters.to_gymnasium",
     "GymnasiumVectorEnv": "jaxarc.adapters.to_gymnasium_vector",
     "GymnaxEnvironment": "jaxarc.adapters.to_gymnax",
@@ -37,6 +39,7 @@ _HOMES = {
 __all__ = [
     "EnvelopeEnvironment",
     "GymnasiumEnv",
+    "GymnasiumGame",
     "GymnasiumVectorEnv",
     "GymnaxEnvironment",
     "GymnaxParams",

@@ -1,8 +1,10 @@
 """``jaxarc play`` and ``jaxarc watch``: pages on this machine, opened in a browser."""
 
 import contextlib
+import datetime
 import os
 import re
+import secrets
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -11,6 +13,7 @@ import jax
 import typer
 from rich.console import Console
 
+import jaxarc.games
 from jaxarc.cli.console import AgentSeedOption, print_line
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.cli.trace_options import FormatOption, pair_id_of
@@ -18,6 +21,7 @@ from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_search import FoundTask, find_task
 from jaxarc.experts import ActionFormat
 from jaxarc.extras import how_to_install_extra, missing_libraries
+from jaxarc.games.frames import OwnFrames
 from jaxarc.runs import locate_run, open_run_folder
 from jaxarc.traces.trace_files import TraceFileError
 
@@ -37,6 +41,7 @@ AllowHostOption = Annotated[
 ]
 
 _NICENESS: Final = 10  # the run that is watched comes first
+GAME_PREFIX: Final = "games/"
 _FIRST: Final = "arc-agi-1/training/d037b0a7"  # 3x3, and seen through at a glance
 
 
@@ -78,8 +83,8 @@ def play(
     task: Annotated[
         str,
         typer.Argument(
-            help="A task such as arc-agi-1/training/007bbfb7, its id alone, or a dataset; or the file of an episode, "
-            "PLAYS/NAME.jsonl, to continue it."
+            help="A task such as arc-agi-1/training/007bbfb7, its id alone, or a dataset; the file of an episode, "
+            "PLAYS/NAME.jsonl, to continue it; or a game, such as games/ice."
         ),
     ] = _FIRST,
     pair: Annotated[str, typer.Option(help="First pair: train/0, test/0, ...")] = "train/0",
@@ -94,19 +99,27 @@ def play(
     """Solve tasks by hand in the browser. Every change is an action of the environment, with its reward.
 
     Every action is saved at once, as a trace that jaxarc traces verify replays. Naming such a file continues its
-    episode, on its pair and with its actions, in a file of its own.
+    episode, on its pair and with its actions, in a file of its own. Of a game the file is a recording of ARC-AGI-3,
+    which jaxarc replay shows.
 
     Examples:
         jaxarc play
         jaxarc play 007bbfb7 --pair test/0
         jaxarc play my_tasks/ --format bbox
         jaxarc play plays/NAME.jsonl
+        jaxarc play games/ice
     """
     require_play_extra()
     hosts = hosts_of(allow_host)
+    from jaxarc.play.game_site import GameSite
     from jaxarc.play.local_site import LocalSite
     from jaxarc.play.play_site import PlaySite
 
+    if task.startswith(GAME_PREFIX):
+        frames = OwnFrames(*jaxarc.games.make(task.removeprefix(GAME_PREFIX)))
+        file = output / f"{frames.name}-{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{secrets.token_hex(4)}.jsonl"
+        serve(LocalSite(GameSite(frames, file).app(), port, hosts), opens, Console())
+        return
     game = _game(task, pair, action_format, output)
     console = Console()
     print_line(console, f"{game.episode.pair_id.node} of {game.dataset}; episodes are saved in {output}")

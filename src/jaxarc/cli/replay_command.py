@@ -24,7 +24,10 @@ from jaxarc.cli.trace_options import CacheOption, FormatOption
 from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.experts.expert import EXPERTS
 from jaxarc.files import write_whole
+from jaxarc.games.game import HEX_COLORS
+from jaxarc.games.recordings import is_recording, read_recording
 from jaxarc.render.drawings import episodes_file
+from jaxarc.render.game_page import recording_page, to_digits
 from jaxarc.render.palette import PALETTES
 from jaxarc.render.replay_page import ReplayEpisode, ReplayTask
 from jaxarc.runs import RunFolder, locate_run
@@ -40,7 +43,7 @@ def replay(
         str,
         typer.Argument(
             help="A folder of jaxarc train, the agent ladder_l2_small of this package, a file of traces or recorded "
-            f"actions, or an expert whose traces are recorded: {', '.join(EXPERTS)}, human, ..."
+            f"actions, a recording of a game, or an expert whose traces are recorded: {', '.join(EXPERTS)}, human, ..."
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help=f"The file to write: {', '.join(_KINDS)}.")] = Path(
@@ -73,11 +76,15 @@ def replay(
     Examples:
         jaxarc replay ladder_l2_small
         jaxarc replay runs/NAME
+        jaxarc replay plays/ice-TIME.jsonl -o game.html
         jaxarc replay traces.jsonl -o traces.html --most 2000
         jaxarc replay painter --dataset arc-agi-1/training --task 007bbfb7 -o one.gif
     """
     path = locate_run(Path(source))
     kind = require_kind(output, *_KINDS)
+    if path.is_file() and is_recording(path):
+        _replay_game(path, output)
+        return
     most = most or (_MOST if kind == ".html" else 1)
     if path.is_dir():
         if dataset is not None:
@@ -103,6 +110,29 @@ def replay(
     shown = f"{len(solved):,}" if len(solved) == total else f"{len(solved):,} of {total:,}"
     more = "" if len(solved) == total else f"; add --most {total} to see all"
     print_line(Console(), f"{shown} episodes, {sum(solved):,} solved: {output} ({size:.1f} MiB){more}")
+
+
+def _replay_game(path: Path, output: Path) -> None:
+    """Write the frames of a recorded game, as they are, into a page."""
+    require_kind(output, ".html")
+    recording = read_recording(path)
+    steps = [
+        {
+            "action": action,
+            "x": x,
+            "y": y,
+            "frames": [to_digits(frame) for frame in seen.frames],
+            "state": seen.state,
+            "completed": seen.levels_completed,
+            "levels": seen.win_levels,
+        }
+        for action, x, y, seen in recording.steps
+    ]
+    content = recording_page(recording.game, steps, HEX_COLORS)
+    write_whole(output, content)
+    last = recording.steps[-1].seen
+    words = f"{len(steps):,} actions, {last.levels_completed} of {last.win_levels} levels"
+    print_line(Console(), f"{recording.game}, {words}: {output} ({len(content) / 2**20:.1f} MiB)")
 
 
 def _about(batches: Sequence[EpisodeBatch]) -> dict[str, str]:

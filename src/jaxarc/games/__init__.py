@@ -5,15 +5,15 @@
 >>> state, observation = env.reset(jax.random.key(0), params)
 """
 
-import functools
-import importlib
-from typing import Final, Literal
+from typing import TYPE_CHECKING
 
-from jaxarc.games.engine import DEFAULT_MAX_STEPS, GameEnvironment, GameParams, GameState
+from jaxarc.games.catalogue import NAMES, game, make
+from jaxarc.games.engine import GameEnvironment, GameParams, GameState
 from jaxarc.games.game import Action, Board, GameError, GridGame, Level, LevelEvent
+from jaxarc.lazy import lazy
 
-NAMES: Final = ("crates", "fire", "flood", "fog", "gravity", "ice", "keys", "lamps", "order", "paint", "path", "patrol",
-                "plates", "portals", "torus", "twins")  # fmt: skip
+if TYPE_CHECKING:
+    from jaxarc.games.bridge import as_arcengine
 
 __all__ = [
     "NAMES",
@@ -26,30 +26,9 @@ __all__ = [
     "GridGame",
     "Level",
     "LevelEvent",
+    "as_arcengine",
     "game",
     "make",
 ]
 
-
-def make(
-    name: str, observation: Literal["cells", "frame"] = "cells", max_steps: int = DEFAULT_MAX_STEPS
-) -> tuple[GameEnvironment, GameParams]:
-    """Return the environment of a game and the params of its own levels.
-
-    Raises:
-        GameError: there is no such game or observation.
-    """
-    env = GameEnvironment(game(name), observation)
-    return env, env.make_params(max_steps)
-
-
-@functools.cache
-def game(name: str) -> GridGame:
-    """Return a game by name, one of ``NAMES``.
-
-    Raises:
-        GameError: there is no such game.
-    """
-    if name not in NAMES:
-        raise GameError(f"there is no game {name!r}; there are {', '.join(NAMES)}")
-    return importlib.import_module(f"jaxarc.games.library.{name}").GAME
+__getattr__, __dir__ = lazy(__name__, {"as_arcengine": "jaxarc.games.bridge"})

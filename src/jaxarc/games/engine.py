@@ -55,7 +55,9 @@ class GameState:
     action_count: Int32[Array, ""]  # actions since the level began or was reset, RESET not counted
     budget: Int32[Array, ""]  # of the level; 0: no limit
     step_count: Int32[Array, ""]  # of the episode, RESET counted
-    spent: Int32[Array, " N"]  # actions in each level over the episode, RESET not counted: the score takes these
+    spent: Int32[
+        Array, " N"
+    ]  # actions in each level, as the score counts them: with RESET of a level, from 0 with one of all
     key: UInt32[Array, "2"]  # for the next episode
     history: dict[str, UInt32[Array, "depth H"]]  # boards before the last actions, latest first; what undo takes back
     history_size: Int32[Array, ""]  # 0 .. UNDO_DEPTH
@@ -263,7 +265,7 @@ class GameEnvironment:
         level = jnp.minimum(completed, num_levels - 1)
         next_board, budget = unpack(params.levels[state.set_index, level], self.game)
 
-        played = jnp.minimum(state.levels_completed, num_levels - 1)
+        counted = (jnp.arange(num_levels) == jnp.minimum(state.levels_completed, num_levels - 1)) & (acts | resets)
         after = GameState(
             board=_select(loads, next_board, board),
             set_index=state.set_index,
@@ -272,7 +274,7 @@ class GameEnvironment:
             action_count=jnp.where(loads, 0, action_count).astype(jnp.int32),
             budget=jnp.where(loads, budget, state.budget),
             step_count=state.step_count + (acts | resets).astype(jnp.int32),
-            spent=state.spent + ((jnp.arange(num_levels) == played) & acts).astype(jnp.int32),
+            spent=jnp.where(starts_again, 0, state.spent + counted.astype(jnp.int32)),
             key=state.key,
             history=history,
             history_size=jnp.where(loads, 0, history_size).astype(jnp.int32),

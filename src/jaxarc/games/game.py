@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -86,11 +87,29 @@ class Level:
     map: str  # one line a row
     budget: int = 0  # actions until the level is lost; 0: no limit
     counters: Mapping[str, int] = dataclasses.field(default_factory=dict)  # those that start otherwise than the game's
-    solution: Sequence[int] = ()  # action numbers of the engine, where a search is too long
 
     @property
     def rows(self) -> list[str]:
         return inspect.cleandoc(self.map).splitlines()
+
+
+def read_levels(text: str) -> list[Level]:
+    """Read levels that stand side by side; a blank line begins the next row of them.
+
+    Above the left edge of each map stand its baseline and, after a slash, its budget::
+
+        2     3/6
+        P.G   P.#
+              .#.
+              ..G
+    """
+    levels = []
+    for block in inspect.cleandoc(text).split("\n\n"):
+        heads, *lines = block.splitlines()
+        for head in re.finditer(r"(\d+)/?(\d*)", heads):
+            rows = [line[head.start() :].split(" ")[0] for line in lines]
+            levels.append(Level(int(head[1]), "\n".join(filter(None, rows)), int(head[2] or 0)))
+    return levels
 
 
 Rule: TypeAlias = Callable[[Board, Action], tuple[Board, LevelEvent]]

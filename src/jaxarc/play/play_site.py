@@ -187,7 +187,7 @@ class PlaySite:
         def locked(body: bytes) -> Response:
             try:
                 with self._lock:
-                    return JSONResponse(work(_parsed(body)))
+                    return JSONResponse(work(parse_request(body)))
             except RequestError as error:
                 return JSONResponse({"error": str(error)}, 400)
             except _MISTAKES as error:
@@ -205,7 +205,7 @@ class PlaySite:
         return {"tasks": self._game.tasks.task_ids}
 
     def _act(self, request: dict[str, Any]) -> dict[str, Any]:
-        action = _field(request, "action", list)
+        action = field_of(request, "action", list)
         if not action or any(type(number) is not int for number in action):
             raise RequestError("'action' is a list of whole numbers, the operation first")
         episode = self._game.current(request.get("episode"))
@@ -214,7 +214,7 @@ class PlaySite:
 
     def _rewind(self, request: dict[str, Any]) -> dict[str, Any]:
         episode = self._game.current(request.get("episode"))
-        episode.rewind(_field(request, "to", int))
+        episode.rewind(field_of(request, "to", int))
         return {"board": episode.board()}
 
     def _hint(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -223,17 +223,17 @@ class PlaySite:
         return {"action": action, "words": describe_action(action, self._game.action_format), "board": episode.board()}
 
     def _go(self, request: dict[str, Any]) -> dict[str, Any]:
-        task = _field(request, "task", str)
+        task = field_of(request, "task", str)
         if "split" not in request and task in DIRECTIONS:
             self._game.go(task)
         else:
-            split = _field(request, "split", str)
+            split = field_of(request, "split", str)
             action_format = request.get("format")
             if split not in ("train", "test") or action_format not in (None, *ACTION_FORMATS):
                 raise RequestError(
                     f"'split' is train or test, 'format' point, bbox or mask; got {split!r}, {action_format!r:.80}"
                 )
-            self._game.start(PairId(task, split, _field(request, "pair", int)), action_format)
+            self._game.start(PairId(task, split, field_of(request, "pair", int)), action_format)
         return self._show(request)
 
     def _save(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -242,7 +242,8 @@ class PlaySite:
         return {"board": episode.board()}
 
 
-def _parsed(body: bytes) -> dict[str, Any]:
+def parse_request(body: bytes) -> dict[str, Any]:
+    """Read the body of a request, or raise ``RequestError``."""
     try:
         found = json.loads(body or b"{}")
     except (ValueError, RecursionError) as error:
@@ -252,7 +253,8 @@ def _parsed(body: bytes) -> dict[str, Any]:
     return found
 
 
-def _field(request: dict[str, Any], name: str, kind: type) -> Any:
+def field_of(request: dict[str, Any], name: str, kind: type) -> Any:
+    """Return a field of a request that has this very type, or raise ``RequestError``."""
     if type(request.get(name)) is not kind:
         raise RequestError(f"{name!r} must be of type {kind.__name__}, got {request.get(name)!r:.80}")
     return request[name]

@@ -1,7 +1,20 @@
 """Push every crate onto a goal."""
 
 from jaxarc.games import bits
-from jaxarc.games.game import GREEN, MOVES, ORANGE, RED, STEEL, UNDO, YELLOW, Action, Board, GridGame, Level, LevelEvent
+from jaxarc.games.game import (
+    GREEN,
+    MOVES,
+    ORANGE,
+    RED,
+    STEEL,
+    UNDO,
+    YELLOW,
+    Action,
+    Board,
+    GridGame,
+    LevelEvent,
+    read_levels,
+)
 
 
 def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
@@ -14,83 +27,18 @@ def view(board: Board) -> list[tuple[bits.Mask, int]]:
     return [(board["wall"], STEEL), (goal, RED), (crate, ORANGE), (crate & goal, GREEN), (board["player"], YELLOW)]
 
 
-LEVELS = (
-    Level(4, """
-        ######
-        #....#
-        #.C.G#
-        #....#
-        #P...#
-        ######
-    """),
-    Level(6, """
-        #######
-        #..#.##
-        #.....#
-        #.C..G#
-        #..P..#
-        #######
-    """),
-    Level(8, """
-        ########
-        #..G...#
-        #..C.#.#
-        #..P...#
-        #.C#..##
-        #...G..#
-        ########
-    """),
-    Level(11, """
-        ########
-        #..#..##
-        ##.P.C##
-        #...#..#
-        #GC..G.#
-        #.#...##
-        ########
-    """),
-    Level(16, """
-        ########
-        #......#
-        #.#....#
-        #.#C...#
-        #P....G#
-        ##.GC..#
-        #.#..#.#
-        ########
-    """),
-    Level(18, """
-        #########
-        #....P#.#
-        #.C....##
-        #.......#
-        #...C...#
-        #.G...G.#
-        #..G..C.#
-        #########
-    """),
-    Level(21, """
-        ########
-        #......#
-        #..G..##
-        #P#...##
-        ##...#G#
-        #..C.CC#
-        #...G..#
-        ########
-    """),
-    Level(25, """
-        #########
-        #.......#
-        #.##..C.#
-        #P......#
-        ##.#....#
-        #.#.C.#.#
-        #.G.C..G#
-        ##.#.G..#
-        #########
-    """),
-)  # fmt: skip
+LEVELS = read_levels("""
+    4       6        8         11        16        18         21        25
+    ######  #######  ########  ########  ########  #########  ########  #########
+    #....#  #..#.##  #..G...#  #..#..##  #......#  #....P#.#  #......#  #.......#
+    #.C.G#  #.....#  #..C.#.#  ##.P.C##  #.#....#  #.C....##  #..G..##  #.##..C.#
+    #....#  #.C..G#  #..P...#  #...#..#  #.#C...#  #.......#  #P#...##  #P......#
+    #P...#  #..P..#  #.C#..##  #GC..G.#  #P....G#  #...C...#  ##...#G#  ##.#....#
+    ######  #######  #...G..#  #.#...##  ##.GC..#  #.G...G.#  #..C.CC#  #.#.C.#.#
+                     ########  ########  #.#..#.#  #..G..C.#  #...G..#  #.G.C..G#
+                                         ########  #########  ########  ##.#.G..#
+                                                                        #########
+""")
 
 GAME = GridGame(
     name="crates",

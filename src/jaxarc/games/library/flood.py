@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxarc.games import bits
-from jaxarc.games.game import BLUE, CLICK, GREEN, RED, YELLOW, Action, Board, GridGame, Level, LevelEvent
+from jaxarc.games.game import BLUE, CLICK, GREEN, RED, YELLOW, Action, Board, GridGame, LevelEvent, read_levels
 from jaxarc.types import PRNGKey
 
 COLORS = ("red", "yellow", "green", "blue")
@@ -40,64 +40,16 @@ def generate(key: PRNGKey, difficulty: jax.Array) -> Board:
     return Board({name: bits.from_bool(colors == i) & inside for i, name in enumerate(COLORS)}, {}, inside)
 
 
-LEVELS = (
-    Level(3, """
-        gyy
-        gry
-        yyg
-    """, budget=6),
-    Level(4, """
-        yrrg
-        rrrr
-        gggy
-        ggyg
-    """, budget=7),
-    Level(4, """
-        ryyr
-        byrr
-        brgr
-        yrgg
-    """, budget=7),
-    Level(5, """
-        ggyrb
-        brrgb
-        rgygr
-        ygrrr
-        ygggr
-    """, budget=8),
-    Level(6, """
-        ybbbg
-        bbyyr
-        gggry
-        gybgb
-        rrrry
-    """, budget=9),
-    Level(8, """
-        yygyyy
-        ggbryr
-        brrybg
-        bybggr
-        ybgrbb
-        rbgbyg
-    """, budget=11),
-    Level(8, """
-        bybyby
-        grrggb
-        ggrryg
-        rygyyg
-        ggbgbg
-        yrgrrb
-    """, budget=11),
-    Level(10, """
-        rbgyrbg
-        yyryrbb
-        gggrbgg
-        ggybyry
-        bgbrbyr
-        gyygbry
-        ygybrby
-    """, budget=13),
-)  # fmt: skip
+LEVELS = read_levels("""
+    3/6  4/7   4/7   5/8    6/9    8/11    8/11    10/13
+    gyy  yrrg  ryyr  ggyrb  ybbbg  yygyyy  bybyby  rbgyrbg
+    gry  rrrr  byrr  brrgb  bbyyr  ggbryr  grrggb  yyryrbb
+    yyg  gggy  brgr  rgygr  gggry  brrybg  ggrryg  gggrbgg
+         ggyg  yrgg  ygrrr  gybgb  bybggr  rygyyg  ggybyry
+                     ygggr  rrrry  ybgrbb  ggbgbg  bgbrbyr
+                                   rbgbyg  yrgrrb  gyygbry
+                                                   ygybrby
+""")
 
 GAME = GridGame(
     name="flood",

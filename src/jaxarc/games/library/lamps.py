@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxarc.games import bits
-from jaxarc.games.game import CLICK, MAROON, STEEL, YELLOW, Action, Board, GridGame, Level, LevelEvent
+from jaxarc.games.game import CLICK, MAROON, STEEL, YELLOW, Action, Board, GridGame, LevelEvent, read_levels
 from jaxarc.types import PRNGKey
 
 
@@ -34,57 +34,14 @@ def generate(key: PRNGKey, difficulty: jax.Array) -> Board:
     return Board({"lamp": inside, "on": on}, {}, inside)
 
 
-LEVELS = (
-    Level(2, """
-        LLL
-        XLX
-        XLX
-    """),
-    Level(3, """
-        LLX
-        LXL
-        XLL
-    """),
-    Level(3, """
-        LLXX
-        XXLL
-        XXXX
-        XLLL
-    """),
-    Level(3, """
-        LXLX
-        XX.X
-        LXXX
-        .XX.
-    """),
-    Level(4, """
-        LXXX
-        XXLL
-        LLLL
-        LLXX
-    """),
-    Level(4, """
-        LLLLL
-        LXLLL
-        LXXLX
-        XLLXL
-        XLLXL
-    """),
-    Level(5, """
-        ..XX.
-        .XXLX
-        XXXLL
-        XLLX.
-        XL.LL
-    """),
-    Level(5, """
-        ..XLX
-        XL.LX
-        XXLLL
-        LXX.L
-        LLLLL
-    """),
-)  # fmt: skip
+LEVELS = read_levels("""
+    2    3    3     3     4     4      5      5
+    LLL  LLX  LLXX  LXLX  LXXX  LLLLL  ..XX.  ..XLX
+    XLX  LXL  XXLL  XX.X  XXLL  LXLLL  .XXLX  XL.LX
+    XLX  XLL  XXXX  LXXX  LLLL  LXXLX  XXXLL  XXLLL
+              XLLL  .XX.  LLXX  XLLXL  XLLX.  LXX.L
+                                XLLXL  XL.LL  LLLLL
+""")
 
 GAME = GridGame(
     name="lamps",

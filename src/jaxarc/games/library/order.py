@@ -4,7 +4,20 @@ import jax
 import jax.numpy as jnp
 
 from jaxarc.games import bits
-from jaxarc.games.game import BLUE, GREEN, MOVES, RED, SILVER, STEEL, YELLOW, Action, Board, GridGame, Level, LevelEvent
+from jaxarc.games.game import (
+    BLUE,
+    GREEN,
+    MOVES,
+    RED,
+    SILVER,
+    STEEL,
+    YELLOW,
+    Action,
+    Board,
+    GridGame,
+    LevelEvent,
+    read_levels,
+)
 from jaxarc.types import PRNGKey
 
 TOKENS = ("red", "yellow", "green", "blue")  # in their order
@@ -37,76 +50,17 @@ def generate(key: PRNGKey, difficulty: jax.Array) -> Board:
     return Board({**layers, "player": masks[0]}, {}, inside)
 
 
-LEVELS = (
-    Level(5, """
-        .#.2.
-        .....
-        #...P
-        ...1.
-        .....
-    """),
-    Level(6, """
-        ....##
-        .P.2..
-        ....#.
-        .#11..
-        ......
-    """),
-    Level(9, """
-        ..P...
-        ......
-        ...2..
-        .#1...
-        ......
-        ..3...
-    """),
-    Level(10, """
-        #.P.1..
-        .#.....
-        #..#..#
-        ...#.2.
-        ....4.3
-        ..#....
-    """),
-    Level(17, """
-        .....#.
-        ...##.#
-        #.4#...
-        P...2..
-        .31...#
-        ..#....
-        .##.1..
-    """),
-    Level(24, """
-        #2...1..
-        ...#42..
-        .3.....#
-        ........
-        ..1#.P..
-        ...#...#
-        ..#.....
-    """),
-    Level(30, """
-        ...#.#4.
-        ..##...#
-        ....#...
-        3....3#.
-        ..12.##.
-        .....P.2
-        .##..1..
-        ........
-    """),
-    Level(43, """
-        23....###
-        .#.#.#.#.
-        ..P3###..
-        1.##...#.
-        .........
-        ....41.#.
-        .#.4.#.#.
-        .2#....#.
-    """),
-)  # fmt: skip
+LEVELS = read_levels("""
+    5      6       9       10       17       24        30        43
+    .#.2.  ....##  ..P...  #.P.1..  .....#.  #2...1..  ...#.#4.  23....###
+    .....  .P.2..  ......  .#.....  ...##.#  ...#42..  ..##...#  .#.#.#.#.
+    #...P  ....#.  ...2..  #..#..#  #.4#...  .3.....#  ....#...  ..P3###..
+    ...1.  .#11..  .#1...  ...#.2.  P...2..  ........  3....3#.  1.##...#.
+    .....  ......  ......  ....4.3  .31...#  ..1#.P..  ..12.##.  .........
+                   ..3...  ..#....  ..#....  ...#...#  .....P.2  ....41.#.
+                                    .##.1..  ..#.....  .##..1..  .#.4.#.#.
+                                                       ........  .2#....#.
+""")
 
 GAME = GridGame(
     name="order",

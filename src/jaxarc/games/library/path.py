@@ -1,7 +1,7 @@
 """Step on every cell exactly once."""
 
 from jaxarc.games import bits
-from jaxarc.games.game import MOVES, ORANGE, STEEL, UNDO, YELLOW, Action, Board, GridGame, Level, LevelEvent
+from jaxarc.games.game import MOVES, ORANGE, STEEL, UNDO, YELLOW, Action, Board, GridGame, LevelEvent, read_levels
 
 
 def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
@@ -12,59 +12,14 @@ def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     )
 
 
-LEVELS = (
-    Level(9, """
-        ##..
-        ...P
-        ....
-    """),
-    Level(13, """
-        #...
-        #...
-        P...
-        ....
-    """),
-    Level(16, """
-        ....#
-        .....
-        #..#.
-        P....
-    """),
-    Level(16, """
-        ...##
-        ....#
-        .....
-        .P...
-    """),
-    Level(21, """
-        .P..#
-        .....
-        .....
-        #....
-        #....
-    """),
-    Level(21, """
-        .....
-        .....
-        .....
-        .....
-        ##.P#
-    """),
-    Level(25, """
-        #.....
-        #.....
-        .P...#
-        .#....
-        ......
-    """),
-    Level(25, """
-        .....#
-        ...#..
-        ...##.
-        ......
-        ...P..
-    """),
-)  # fmt: skip
+LEVELS = read_levels("""
+    9     13    16     16     21     21     25      25
+    ##..  #...  ....#  ...##  .P..#  .....  #.....  .....#
+    ...P  #...  .....  ....#  .....  .....  #.....  ...#..
+    ....  P...  #..#.  .....  .....  .....  .P...#  ...##.
+          ....  P....  .P...  #....  .....  .#....  ......
+                              #....  ##.P#  ......  ...P..
+""")
 
 GAME = GridGame(
     name="path",

@@ -1,0 +1,103 @@
+"""Measure the games, and print the table of ``docs/games.md``.
+
+``python docs/make_game_table.py`` prints the table of ``docs/games.json``. ``--measure`` fills that file anew: it
+solves every level, counts actions per second, and lets the explorer play. ``--python PYTHON`` names an interpreter
+(3.12 or later) with arcengine, which plays the twins of five games. Run it on a quiet machine.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import jax
+
+import jaxarc.games
+from jaxarc.files import write_whole
+from jaxarc.games.explorer import explore
+from jaxarc.games.frames import OwnFrames
+from jaxarc.games.solver import solve
+from jaxarc.games.speed import measure_speed
+
+ROOT = Path(__file__).resolve().parents[1]
+TABLE = ROOT / "docs" / "games.json"
+EXPLORER_ACTIONS = 500  # in one level
+MECHANICS = {
+    "bridges": "moves and clicks, collecting, spending",
+    "crates": "pushing, undo",
+    "fire": "automaton, timer",
+    "flood": "clicks, graph, budget",
+    "fog": "fog, maze",
+    "gravity": "gravity, act",
+    "ice": "sliding",
+    "keys": "keys and doors",
+    "lamps": "clicks, toggle",
+    "mirrors": "rays, pushing, toggle",
+    "order": "collecting in order",
+    "paint": "template, act",
+    "path": "no revisiting, undo",
+    "patrol": "enemies, act",
+    "pipes": "pipes and graph, clicks",
+    "plates": "plates and gates, pushing",
+    "portals": "teleports",
+    "shifts": "template, sliding tiles, clicks",
+    "torus": "torus, collecting",
+    "twins": "several avatars",
+}
+
+
+def measure(name: str, python: str | None) -> dict:
+    env, params = jaxarc.games.make(name)
+    solved = [solve(env, words).actions for words in params.levels[0]]
+    found = explore(OwnFrames(env, params), EXPLORER_ACTIONS)
+    row = {
+        "game": name,
+        "actions": [None if actions is None else len(actions) for actions in solved],
+        "random_levels": env.game.generate is not None,
+        **{name: round(value, 1) for name, value in measure_speed(env, params).items()},
+        "explorer_score": round(found.score, 1),
+        "explorer_levels": found.levels_completed,
+    }
+    sys.path.insert(0, str(ROOT / "tests" / "games"))
+    from record_twins import KEPT, TWINS, play_twin
+
+    if python and name in TWINS:
+        solutions = json.loads(KEPT.read_text())[name]["solutions"]
+        seconds = play_twin(python, name, solutions, range(1), 2000)["seconds"]
+        row["arcengine_per_second"] = round(2000 / seconds)
+    return row
+
+
+def table(rows: list[dict]) -> str:
+    lines = [
+        "| Game | Mechanics | Levels | Solver's actions | Actions/s | arcengine's | Explorer: score, levels |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        levels = f"{len(row['actions'])}{' +' if row['random_levels'] else ''}"
+        solver = " ".join(map(str, row["actions"]))
+        speed = f"{row['actions_per_second'] / 1e6:.2f} M"
+        other = f"{row['arcengine_per_second'] / 1e3:.1f} k" if "arcengine_per_second" in row else ""
+        explorer = f"{row['explorer_score']:.1f}, {row['explorer_levels']}"
+        lines.append(
+            f"| {row['game']} | {MECHANICS[row['game']]} | {levels} | {solver} | {speed} | {other} | {explorer} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--measure", action="store_true")
+    parser.add_argument("--python", metavar="PYTHON")
+    parser.add_argument("games", nargs="*", default=list(jaxarc.games.NAMES))
+    told = parser.parse_args()
+    rows = {row["game"]: row for row in json.loads(TABLE.read_text())} if TABLE.exists() else {}
+    for name in told.games if told.measure else ():
+        rows[name] = measure(name, told.python)
+        write_whole(TABLE, (json.dumps([rows[one] for one in sorted(rows)], indent=1) + "\n").encode())
+        jax.clear_caches()
+    print(table([rows[name] for name in sorted(rows)]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+"""Recordings of ARC-AGI-3: a line of JSON for each action, with the frames that followed, as arc_agi writes them."""
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from jaxtyping import Int8
+
+from jaxarc.errors import JaxarcError
+from jaxarc.games.engine import FRAME_SIDE
+from jaxarc.games.frames import STATES, FrameGame, Seen
+from jaxarc.games.game import CLICK
+
+_FIELDS: Final = {"game_id": str, "state": str, "levels_completed": int, "win_levels": int, "action_input": dict}
+
+
+class GameRecordingError(JaxarcError, ValueError):
+    """A file is no recording of ARC-AGI-3, or one of another game."""
+
+
+class RecordedMove(NamedTuple):
+    """An action, and what the game showed."""
+
+    action: int  # 0 .. 7
+    x: int  # of a click
+    y: int
+    seen: Seen
+
+
+class GameRecording(NamedTuple):
+    """A game as it was played."""
+
+    game: str
+    steps: list[RecordedMove]
+
+
+class GameRecorder:
+    """Plays a game and writes each action, with all frames that followed, as one more line of a file."""
+
+    def __init__(self, game: FrameGame, path: Path):
+        """Name the file; the first action makes it, with its folder."""
+        self.game = game
+        self.path = path
+
+    def send(self, action: int, x: int = 0, y: int = 0) -> Seen:
+        """Take one of ARC-AGI-3's actions, 0 RESET .. 7.
+
+        Raises:
+            GameError: there is no such action.
+            OSError: the file cannot be written.
+        """
+        seen = self.game.send(action, x, y)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(to_line(self.game.name, RecordedMove(action, x, y, seen)))
+        return seen
+
+
+def to_line(game: str, recorded: RecordedMove) -> str:
+    """Write an action as a line that arc_agi's own recordings have."""
+    action, x, y, seen = recorded
+    data = {
+        "game_id": game,
+        "state": seen.state,
+        "levels_completed": seen.levels_completed,
+        "win_levels": seen.win_levels,
+        "action_input": {
+            "id": f"ACTION{action}" if action else "RESET",
+            "data": {"x": x, "y": y} if action == CLICK else {},
+            "reasoning": None,
+        },
+        "full_reset": seen.full_reset,
+        "available_actions": list(seen.available),
+        "frame": [frame.tolist() for frame in seen.frames],
+    }
+    return json.dumps({"timestamp": datetime.datetime.now(datetime.UTC).isoformat(), "data": data}) + "\n"
+
+
+def read_recording(path: str | Path) -> GameRecording:
+    """Read a recording of this package or of arc_agi.
+
+    Raises:
+        GameRecordingError: the file is none, names two games, or has no frames; the message names the line.
+        OSError: the file cannot be read.
+    """
+    game, steps = "", []
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        data = _parse(line, where)
+        if steps and data["game_id"] != game:
+            raise GameRecordingError(f"{where} is of game {data['game_id']!r}, the lines before of {game!r}")
+        game = data["game_id"]
+        steps.append(_recorded(data, where))
+    if not any(step.seen.frames for step in steps):
+        raise GameRecordingError(f"{path} has no frames; record with include_frame_data=True")
+    return GameRecording(game, steps)
+
+
+def verify_recording(recording: GameRecording, game: FrameGame) -> None:
+    """Play the actions of a recording again, and compare every frame.
+
+    Raises:
+        GameRecordingError: it is of another game, or the game shows something else.
+    """
+    if recording.game != game.name:
+        raise GameRecordingError(f"the recording is of game {recording.game!r}, not of {game.name!r}")
+    for number, (action, x, y, seen) in enumerate(recording.steps, start=1):
+        found = game.send(action, x, y)
+        same = len(found.frames) == len(seen.frames) and all(map(np.array_equal, found.frames, seen.frames))
+        if not same or (found.state, found.levels_completed) != (seen.state, seen.levels_completed):
+            raise GameRecordingError(f"game {game.name!r} shows something else after action {number} of the recording")
+
+
+def is_recording(path: Path) -> bool:
+    """Whether the first line of a file is one of a recording."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        try:
+            _parse(file.readline(), str(path))
+        except GameRecordingError:
+            return False
+    return True
+
+
+def _parse(line: str, where: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise GameRecordingError(f"{where} is no JSON ({error})") from error
+    data = found.get("data") if isinstance(found, dict) else None
+    if not isinstance(data, dict) or not all(type(data.get(name)) is kind for name, kind in _FIELDS.items()):
+        raise GameRecordingError(f"{where} is no line of a recording: it needs data with {', '.join(_FIELDS)}")
+    return data
+
+
+def _recorded(data: dict[str, Any], where: str) -> RecordedMove:
+    given = data["action_input"]
+    names = {"RESET": 0, **{f"ACTION{number}": number for number in range(1, 8)}}
+    action = names.get(str(given.get("id")), given.get("id"))
+    place = given.get("data") or {}
+    x, y = (place.get(name, 0) for name in ("x", "y")) if action == CLICK else (0, 0)
+    if action not in names.values() or type(x) is not int or type(y) is not int:
+        raise GameRecordingError(f"{where} has no action of ARC-AGI-3: {given!r:.80}")
+    if data["state"] not in STATES:
+        raise GameRecordingError(f"{where} has the state {data['state']!r:.40}; there are {', '.join(STATES)}")
+    frames = [_frame(frame, where) for frame in data.get("frame") or []]
+    available = [int(number) for number in data.get("available_actions") or []]
+    completed, levels = data["levels_completed"], data["win_levels"]
+    return RecordedMove(
+        action, x, y, Seen(frames, data["state"], completed, levels, available, bool(data.get("full_reset")))
+    )
+
+
+def _frame(rows: Any, where: str) -> Int8[np.ndarray, "64 64"]:
+    try:
+        frame = np.asarray(rows)
+    except ValueError:
+        frame = np.zeros(0)
+    if frame.shape != (FRAME_SIDE, FRAME_SIDE) or frame.dtype.kind != "i" or frame.min() < 0 or frame.max() > 15:
+        raise GameRecordingError(f"{where} has a frame that is not {FRAME_SIDE}x{FRAME_SIDE} colors 0 .. 15")
+    return frame.astype(np.int8)
