@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, final
 
-import arc_agi
-import arcengine
+import arc_agi  # pyright: ignore[reportMissingImports]  # needs Python 3.12
+import arcengine  # pyright: ignore[reportMissingImports]
 import jax
 import jax.numpy as jnp
 import numpy as np

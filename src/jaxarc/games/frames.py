@@ -157,10 +157,11 @@ class OwnFrames(FrameGame):
                 [np.asarray(self._env.frame(self._state))], STATES[NOT_FINISHED], 0, win_levels, available, True
             )
         before = self._state
-        self._state, frames, count = play_frames(self._env, before, jnp.array([action, x, y]), self._params)
+        after, frames, count = play_frames(self._env, before, jnp.array([action, x, y]), self._params)
         shown = np.asarray(frames)[2 - int(count) :]
         restarted = action == RESET and (int(before.action_count) == 0 or STATES[int(before.status)] == "WIN")
-        status, completed = int(self._state.status), int(self._state.levels_completed)
+        status, completed = int(after.status), int(after.levels_completed)
+        self._state = after
         return Seen(list(shown), STATES[status], completed, win_levels, available, restarted)
 
 

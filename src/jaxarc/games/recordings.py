@@ -138,8 +138,10 @@ def _parse(line: str, where: str) -> dict[str, Any]:
 
 def _recorded(data: dict[str, Any], where: str) -> RecordedMove:
     given = data["action_input"]
-    names = {"RESET": 0, **{f"ACTION{number}": number for number in range(1, 8)}}
-    action = names.get(str(given.get("id")), given.get("id"))
+    # By name, as arc_agi writes them, or by number.
+    names = {str(number): number for number in range(8)} | {f"ACTION{number}": number for number in range(1, 8)}
+    names["RESET"] = 0
+    action = names.get(str(given.get("id")), -1)
     place = given.get("data") or {}
     x, y = (place.get(name, 0) for name in ("x", "y")) if action == CLICK else (0, 0)
     if action not in names.values() or type(x) is not int or type(y) is not int:
