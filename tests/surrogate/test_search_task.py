@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from jaxarc.config import SearchConfig, SearchExpertConfig, SurrogateConfig, SurrogateTrainingConfig
-from jaxarc.search import GridProgram, solve
-from jaxarc.search import expert as expert_module
+from jaxarc.search import GridProgram, solve, word_examples
 from jaxarc.search.descriptions import Described, key_indices, word_keys
-from jaxarc.search.expert import ExpertExamples, ExpertExamplesError, dreams, fold_of, posterior, record
+from jaxarc.search.word_examples import ExpertExamples, ExpertExamplesError, dreams, fold_of, posterior, record
 from jaxarc.surrogate import SearchExpertTask, SurrogateExperiment, train_surrogate
 from jaxarc.tasks.raw_task import RawTask
 
@@ -150,7 +149,7 @@ def test_examples_are_read_back_and_those_of_another_vocabulary_are_refused(reco
     recorded.save(path)
     for ours, theirs in zip(recorded, ExpertExamples.load(path), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    monkeypatch.setattr(expert_module, "vocabulary_digest", lambda: "0123456789abcdef")
+    monkeypatch.setattr(word_examples, "vocabulary_digest", lambda: "0123456789abcdef")
     with pytest.raises(ExpertExamplesError, match="0123456789abcdef"):
         ExpertExamples.load(path)
     monkeypatch.undo()

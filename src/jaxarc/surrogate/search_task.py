@@ -1,8 +1,8 @@
 """The program search as an expert: which words the programs have that explain a task's demonstrations.
 
-The examples are recorded once (:mod:`jaxarc.search.expert`). A batch takes some of them, each under one of the eight
-symmetries: what is said of ``half(left)`` is then said of ``half(right)``. Other colors change nothing that the network
-sees. The trained weights are written for :mod:`jaxarc.search.guidance`, which evaluates them in NumPy.
+The examples are recorded once (:mod:`jaxarc.search.word_examples`). A batch takes some of them, each under one of the
+eight symmetries: what is said of ``half(left)`` is then said of ``half(right)``. Other colors change nothing that the
+network sees. The trained weights are written for :mod:`jaxarc.search.guidance`, which evaluates them in NumPy.
 """
 
 import os
@@ -21,9 +21,9 @@ from jaxarc.datasets import load_tasks
 from jaxarc.files import user_cache
 from jaxarc.nn.update import predict
 from jaxarc.search.descriptions import MOST_PAIRS, vocabulary_digest, word_keys
-from jaxarc.search.expert import ExpertExamples, fold_of, record
 from jaxarc.search.guidance import Guide, Weights
 from jaxarc.search.turned_words import NUM_SYMMETRIES, turned_keys
+from jaxarc.search.word_examples import ExpertExamples, fold_of, record
 from jaxarc.surrogate.agreement import Agreement, agreement
 from jaxarc.surrogate.batch import TrainingBatchJAX
 from jaxarc.surrogate.candidate_features import CandidateSet
