@@ -16,8 +16,8 @@ import jaxarc.games
 from jaxarc.files import write_whole
 from jaxarc.games.explorer import explore
 from jaxarc.games.frames import OwnFrames
-from jaxarc.games.solver import solve
-from jaxarc.games.speed import measure_speed
+from jaxarc.games.game_speed import measure_speed
+from jaxarc.games.level_solver import solve
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "docs" / "games.json"

@@ -20,7 +20,7 @@ import numpy as np
 import jaxarc.games
 from jaxarc.games.engine import GameEnvironment, GameParams
 from jaxarc.games.frames import play_frames
-from jaxarc.games.solver import solve
+from jaxarc.games.level_solver import solve
 
 sys.path.insert(0, str(Path(__file__).parent))
 from streams import stream, told

@@ -46,7 +46,7 @@ def test_a_level_that_is_not_there_is_refused(capsys):
 @pytest.mark.parametrize(("baseline", "code"), [(2, 0), (3, 1)])
 def test_a_baseline_that_the_search_does_not_find_is_an_error(baseline, code, capsys, monkeypatch):
     game = dataclasses.replace(jaxarc.games.game("fog"), levels=[Level(baseline, "P.G")])
-    monkeypatch.setattr(jaxarc.games.catalogue, "game", lambda name: game)
+    monkeypatch.setattr(jaxarc.games.game_names, "game", lambda name: game)
     found, printed = run("check", "fog", "--json", capsys=capsys)
     assert found == code
     (result,) = json.loads(printed.out)

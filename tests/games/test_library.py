@@ -12,7 +12,7 @@ from games.record_twins import TWINS
 import jaxarc.games
 from jaxarc.games import Action, GameEnvironment, GameError, GameParams, Level, bits
 from jaxarc.games.engine import pack
-from jaxarc.games.solver import replay, solve
+from jaxarc.games.level_solver import replay, solve
 
 STEPS, STREAMS = 200, 4  # of each level
 EASY = {  # random actions win no level of these games

@@ -13,8 +13,8 @@ from jaxarc.cli.console import JsonOption, number_table, print_error, print_json
 from jaxarc.errors import visible
 from jaxarc.games import GameEnvironment
 from jaxarc.games.game import HEX_COLORS
-from jaxarc.games.solver import DEFAULT_MAX_STATES, replay, solve
-from jaxarc.games.speed import measure_speed
+from jaxarc.games.game_speed import measure_speed
+from jaxarc.games.level_solver import DEFAULT_MAX_STATES, replay, solve
 
 app = typer.Typer(help="List, draw and check the games.", no_args_is_help=True, rich_markup_mode="rich")
 _KINDS = {1: "up", 2: "down", 3: "left", 4: "right", 5: "act", 6: "click", 7: "undo"}

@@ -7,9 +7,9 @@
 
 from typing import TYPE_CHECKING
 
-from jaxarc.games.catalogue import NAMES, game, make
 from jaxarc.games.engine import GameEnvironment, GameParams, GameState
 from jaxarc.games.game import Action, Board, GameError, GridGame, Level, LevelEvent
+from jaxarc.games.game_names import NAMES, game, make
 from jaxarc.lazy import lazy
 
 if TYPE_CHECKING:

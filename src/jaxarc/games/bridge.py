@@ -16,10 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxarc.files import write_whole
-from jaxarc.games.catalogue import NAMES, game, make
 from jaxarc.games.engine import RESET, GameEnvironment, GameParams, unpack
 from jaxarc.games.frames import FrameGame, Seen
 from jaxarc.games.game import CLICK, GameError
+from jaxarc.games.game_names import NAMES, game, make
 
 
 class ArcengineGame(arcengine.ARCBaseGame):

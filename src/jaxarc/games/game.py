@@ -80,7 +80,7 @@ class LevelEvent(NamedTuple):
 class Level:
     """A level as a text map.
 
-    The baseline is what :mod:`jaxarc.games.solver` finds: the fewest actions, or the fewest known.
+    The baseline is what :mod:`jaxarc.games.level_solver` finds: the fewest actions, or the fewest known.
     """
 
     baseline: int
