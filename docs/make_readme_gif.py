@@ -14,10 +14,9 @@ import numpy as np
 from jaxarc.cli.replay_sources import show_run, to_episode
 from jaxarc.constants import PADDING
 from jaxarc.evaluation.episodes import record_episodes
-from jaxarc.files import write_whole
+from jaxarc.files import locate_run, write_whole
 from jaxarc.render.drawings import episodes_gif
 from jaxarc.runs import RunFolder
-from jaxarc.runs.folder import locate_run
 
 OUT: Final = Path(__file__).parent / "images" / "solving.gif"
 NUM_EPISODES: Final = 5

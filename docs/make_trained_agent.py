@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 
 from jaxarc.agents.saved_agent import policy_shapes, saved_experiment
-from jaxarc.files import write_whole
+from jaxarc.files import TRAINED, write_whole
 from jaxarc.runs import RunFolder
 from jaxarc.runs.checkpoint import load_checkpoint, save_checkpoint
-from jaxarc.runs.folder import TRAINED
 from jaxarc.runs.run_state import chosen_checkpoint
 
 

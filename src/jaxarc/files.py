@@ -28,7 +28,7 @@ _DEVICES: Final = re.compile(
     r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE
 )  # of Windows
 _PACKAGE: Final = Path(__file__).resolve().parent
-_TRAINED: Final = _PACKAGE / "trained"  # agents that the package brings, as runs
+TRAINED: Final = _PACKAGE / "trained"  # agents that the package brings, as runs
 _DIGITS: Final = 16  # hexadecimal digits of the SHA-256 that are kept
 
 
@@ -291,4 +291,4 @@ def locate_run(path: Path) -> Path:
     ``Path("ladder_l2_small")`` becomes its folder in the package, which is for reading only.
     """
     is_name = path.name == str(path) and not path.exists()
-    return _TRAINED / path if is_name and (_TRAINED / path).is_dir() else path
+    return TRAINED / path if is_name and (TRAINED / path).is_dir() else path

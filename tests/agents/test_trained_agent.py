@@ -5,8 +5,8 @@ import pytest
 
 import jaxarc
 from jaxarc.cli.main import main
+from jaxarc.files import TRAINED
 from jaxarc.parallel import rollout
-from jaxarc.runs.folder import TRAINED
 from jaxarc.wrappers import AutoReset
 
 NAME = "ladder_l2_small"
