@@ -79,8 +79,9 @@ def test_a_stopped_run_ends_the_sweep_cleanly(tmp_path, trained):
     assert "stopped" in out
 
 
-def test_a_wrong_combination_is_found_before_the_first_run(tmp_path, trained):
-    code, _ = sweep(f"logging.run_root={tmp_path}", "training.num_seeds=1,0")
+@pytest.mark.parametrize("wrong", ["training.num_seeds=1,0", "training.seed=range(0)", "training.seed=interval(0,1)"])
+def test_a_wrong_combination_is_found_before_the_first_run(tmp_path, trained, wrong):
+    code, _ = sweep(f"logging.run_root={tmp_path}", wrong)
     assert code == 2
     assert trained == []
     assert not list(tmp_path.iterdir())

@@ -74,7 +74,8 @@ def test_every_python_block_runs(page):
 def test_every_python_block_of_profiling_runs_in_a_process_of_its_own(tmp_path):
     environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XDG_CACHE_HOME": str(tmp_path / "cache")}
     code = "\n".join(code for _, code in python_blocks(PAGES[PROFILING]))
-    command = [sys.executable, "-W", "error", "-c", code]
+    jax_08 = "ignore:jax.core:DeprecationWarning"  # equinox asks for what it deprecates, as pyproject.toml says
+    command = [sys.executable, "-W", "error", "-W", jax_08, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     counted = done.stdout[done.stdout.index("Counter({'double': 1})") :]

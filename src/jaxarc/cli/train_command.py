@@ -257,7 +257,8 @@ def expand(overrides: Sequence[str]) -> list[list[str]]:
     ``a=1,2 b=3`` gives ``a=1 b=3`` and ``a=2 b=3``.
 
     Raises:
-        ConfigValidationError: no override lists values, one cannot be read, or one is a range without end.
+        ConfigValidationError: no override lists values, one cannot be read, or one is a range without a value
+            or without end.
     """
     parsed = [parse_override(override) for override in overrides]
     if not any(override.is_sweep_override() for override in parsed):
@@ -275,7 +276,10 @@ def _values_of(override: Override) -> list[str]:
             raise ConfigValidationError(
                 f"jaxarc train: {override.input_line!r} has no end of values; list them, or use range(0,10)"
             )
-        return [f"{key}={value}" for value in override.sweep_string_iterator()]
+        values = [f"{key}={value}" for value in override.sweep_string_iterator()]
+        if not values:
+            raise ConfigValidationError(f"jaxarc train: {override.input_line!r} has no value; range(0,3) has 0, 1, 2")
+        return values
 
 
 def _run_sweep(experiments: Mapping[tuple[str, ...], AnyExperiment], console: Console) -> bool:

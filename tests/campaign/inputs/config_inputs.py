@@ -111,7 +111,13 @@ def sweep(folder: Path) -> Target:
         text = content.decode("utf-8", "surrogateescape")
         require(len(expand(text.split("\n"))) >= 1, "no combination")
 
-    seeds = (b"training.seed=0,1,2\nagent.gamma=0.9,0.99", b"training.seed=range(0,9)", b"a=choice(1,2)", b"a=glob(*)")
+    seeds = (
+        b"training.seed=0,1,2\nagent.gamma=0.9,0.99",
+        b"training.seed=range(0,9)",
+        b"a=choice(1,2)",
+        b"a=glob(*)",
+        b"a=range(0)",
+    )
     return Target(
         read,
         (ConfigValidationError,),
