@@ -79,7 +79,8 @@ def test_every_python_block_of_profiling_runs_in_a_process_of_its_own(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
     counted = done.stdout[done.stdout.index("Counter({'double': 1})") :]
-    assert re.search(r"at x, now f32\[4\].* and before f32\[200,200\]", counted)
+    told = r"now f32\[4\].* and before f32\[200,200\]" if jax.__version_info__ >= (0, 10) else "JAX logged no reason"
+    assert re.search(told, counted)
     assert (tmp_path / "runs" / "memory.prof").is_file()
     assert list((tmp_path / "cache" / "jaxarc" / "compiled").iterdir())
 
