@@ -11,7 +11,7 @@ from typing import Final
 import jax
 import numpy as np
 
-from jaxarc.cli.replay_sources import show_run, to_episode
+from jaxarc.cli.replay_command import show_run, to_episode
 from jaxarc.constants import PADDING
 from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.files import locate_run, write_whole

@@ -20,7 +20,7 @@ PLACES = ("src", "examples", "docs")
 # The process of an expert gets it from its parent, through a pipe that nobody else has; no file is read.
 ITS_OWN_PARENT = {"src/jaxarc/traces/workers.py"}
 # jaxarc traces record --expert module:name, jaxarc evaluate --agent module:function
-NAMED_ON_THE_COMMAND_LINE = {"src/jaxarc/experts/expert.py", "src/jaxarc/cli/players.py"}
+NAMED_ON_THE_COMMAND_LINE = {"src/jaxarc/experts/expert.py", "src/jaxarc/cli/evaluation.py"}
 OUR_OWN = {"src/jaxarc/lazy.py"}  # modules of this package, named in it
 RUNS_CODE = {
     "pickle",

@@ -12,9 +12,7 @@ import jax.numpy as jnp
 from jaxarc.config import AugmentationConfig, JaxArcConfig
 from jaxarc.config.choices import EXPERIMENT, RULES, choices_of, read_choice, read_preset
 from jaxarc.constants import SUBMIT
-from jaxarc.datasets.catalogue import UnknownDatasetError, load_tasks
-from jaxarc.datasets.given_tasks import GivenTasks
-from jaxarc.datasets.task_search import FoundTask, find_task
+from jaxarc.datasets.catalogue import FoundTask, GivenTasks, UnknownDatasetError, find_task, load_tasks
 from jaxarc.datasets.task_set import TaskSet, task_weights
 from jaxarc.datasets.training_pairs import load_evaluation_tasks, load_train_tasks
 from jaxarc.envs.compilation import require_own_jax

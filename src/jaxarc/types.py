@@ -40,6 +40,7 @@ __all__ = [
     "Reward",
     "cell_columns",
     "cell_rows",
+    "round_up",
 ]
 
 
@@ -53,6 +54,11 @@ def cell_rows(shape: tuple[int, int]) -> Int8[np.ndarray, " HW"]:
 def cell_columns(shape: tuple[int, int]) -> Int8[np.ndarray, " HW"]:
     """Column of each cell of a flat grid, a constant; for 2x3: 0 1 2 0 1 2."""
     return np.tile(np.arange(shape[1]), shape[0]).astype(np.int8)
+
+
+def round_up(size: int, multiple: int) -> int:
+    """Return the first multiple that is not below a size: 10 rows on 4 devices are 12."""
+    return -(-size // multiple) * multiple
 
 
 def _colors(grids: Int[Array, "P H W"] | np.ndarray) -> Int8[Array, "P H W"]:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.agents.puzzles import UNKNOWN, color_tables, enclosed_cells, line_readings, symmetric_copies
+from jaxarc.agents.predictor import UNKNOWN, color_tables, enclosed_cells, line_readings, symmetric_copies
 from jaxarc.datasets import sample_task_set
 from jaxarc.tasks.procedural import procedural_tasks
 

@@ -10,15 +10,18 @@ from edit_world import with_noise
 from jaxarc.agents.ppo import TrainConfig
 from jaxarc.agents.predictor import (
     NUM_CANDIDATES,
+    NUM_COPIES,
     AnswerPredictor,
     PredictorState,
+    Puzzle,
     answer_shown_config,
     learn_answers,
+    line_readings,
     predict_answer,
     puzzle_of,
+    symmetric_copies,
     with_answer,
 )
-from jaxarc.agents.puzzles import NUM_COPIES, Puzzle, line_readings, symmetric_copies
 from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, JaxArcConfig, NetworkConfig, ScheduleConfig
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.tasks import uniform_weights

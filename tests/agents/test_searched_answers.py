@@ -7,7 +7,7 @@ import pytest
 
 from jaxarc.agents import predictor as answers
 from jaxarc.agents.ppo import TrainConfig
-from jaxarc.agents.puzzles import Puzzle
+from jaxarc.agents.predictor import Puzzle
 from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, NetworkConfig, ScheduleConfig
 
 SIDE = 3

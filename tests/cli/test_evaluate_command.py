@@ -11,7 +11,7 @@ from run_command import run_command
 from untrained_run import write_untrained_run
 
 from jaxarc import constants as c
-from jaxarc.cli.players import PlayRequest, load_player
+from jaxarc.cli.evaluation import PlayRequest, load_player
 from jaxarc.datasets import load_tasks
 
 ANSWERS = {"flip": [[[1, 2]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7, 7], [7, 7]]]}

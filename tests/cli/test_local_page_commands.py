@@ -7,7 +7,7 @@ import pytest
 from run_command import run_command
 
 from jaxarc.cli.main import main
-from jaxarc.datasets.task_search import find_task
+from jaxarc.datasets.catalogue import find_task
 
 TASK = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": [[2]]}]}
 

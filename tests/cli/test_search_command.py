@@ -66,12 +66,6 @@ def test_a_budget_of_zero_still_hands_in_a_grid_for_every_test(tmp_path):
     assert set(json.loads((tmp_path / "out" / "submission.json").read_text())) == set(RULES)
 
 
-def test_options_of_the_search_are_refused_for_other_agents(tmp_path):
-    code, _, err = run("evaluate", write_tasks(tmp_path / "tasks"), "--agent", "submit", "--minutes", 1)
-    assert code == 2
-    assert "--minutes" in err
-
-
 def test_a_task_is_explained_in_words_as_json_and_as_a_picture(tmp_path):
     tasks = write_tasks(tmp_path / "tasks")
     code, out, _ = run("search", "flip", "--dataset", tasks, "--max-cost", 2, "-o", tmp_path / "found.svg")

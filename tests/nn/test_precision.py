@@ -6,7 +6,7 @@ import numpy as np
 import optax
 import pytest
 
-from jaxarc.nn import mixed_precision_matmul, optimized_inference, optimized_train_step
+from jaxarc.nn import Dense, cast_floats, mixed_precision_matmul, optimized_inference, optimized_train_step
 from jaxarc.nn.layers import DTYPES
 
 OPTIMIZER = optax.adamw(3e-2)
@@ -35,6 +35,17 @@ def test_factors_are_rounded_and_sums_are_not(precision):
     program = jax.make_jaxpr(mixed_precision_matmul, static_argnums=2)(x, w, precision)
     (product,) = (equation for equation in program.jaxpr.eqns if equation.primitive.name == "dot_general")
     assert {factor.aval.dtype for factor in product.invars} == {jnp.dtype(DTYPES[precision])}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_a_layer_sums_in_float32_and_returns_what_its_weights_are(dtype):
+    layer = cast_floats(Dense(jax.random.key(0), 100, 3), dtype)
+    x = jax.random.normal(jax.random.key(1), (2, 5, 100), jnp.float32)
+    expected = mixed_precision_matmul(x, layer.weight, dtype).astype(dtype)
+    np.testing.assert_array_equal(layer(x), expected)  # the bias is 0
+    assert layer(x).dtype == dtype
+    products = [one for one in jax.make_jaxpr(layer)(x).jaxpr.eqns if one.primitive.name == "dot_general"]
+    assert [one.outvars[0].aval.dtype for one in products] == [jnp.float32]
 
 
 @pytest.mark.parametrize("precision", DTYPES)

@@ -16,8 +16,8 @@ from jaxarc.datasets import (
     load_tasks,
     register_dataset,
 )
-from jaxarc.datasets.dataset import find_mismatches
 from jaxarc.datasets.installed import install, installed_path
+from jaxarc.datasets.published import find_mismatches
 from jaxarc.tasks import RawTask, TaskFormatError
 
 TASK = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": [[2]]}]}

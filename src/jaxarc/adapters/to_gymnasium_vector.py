@@ -17,24 +17,22 @@ except ImportError as error:
     raise ImportError("GymnasiumVectorEnv needs gymnasium; pip install gymnasium") from error
 
 from jaxarc.adapters.gymnasium_conversion import (
+    RENDER_MODES,
+    LimitInSpec,
     action_mask,
     draw_frame,
     inner_state,
     key_words,
+    make_from_arguments,
     read_options,
     require_action,
+    require_made,
+    require_no_auto_reset,
+    require_render_mode,
     to_gymnasium_info,
     to_gymnasium_observation,
     to_gymnasium_space,
     to_our_action,
-)
-from jaxarc.adapters.gymnasium_making import (
-    RENDER_MODES,
-    LimitInSpec,
-    make_from_arguments,
-    require_made,
-    require_no_auto_reset,
-    require_render_mode,
     without_action_checks,
 )
 from jaxarc.adapters.packing import Packed, pack

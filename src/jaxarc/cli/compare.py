@@ -2,7 +2,6 @@
 
 import json
 import os
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
@@ -22,11 +21,9 @@ _NOT_THE_EXPERIMENT: Final = (
     *("training.seed", "training.num_seeds", "training.compilation_cache"),
     *("surrogate.seed", "surrogate.compilation_cache", "surrogate.buffer_size"),
 )
-_RESAMPLES: Final = 2000
 
 Axis = Literal["steps", "seconds"]
-Curve = Float64[np.ndarray, "3 N"]
-"""Samples, seconds and values of a metric of one seed."""
+Curve = Float64[np.ndarray, "3 N"]  # samples, seconds and values of a metric of one seed
 
 
 class ComparisonError(UsageError, ValueError):
@@ -56,8 +53,7 @@ def compare(
         jaxarc compare runs/*-sweep
         jaxarc compare runs/A runs/B -o curves.png --x seconds
     """
-    # Matplotlib takes half a second to import; a mistyped command must not wait for it.
-    from jaxarc.render.figures import AxisLabels, BandedCurve, draw_comparison
+    from jaxarc.render.figures import AxisLabels, BandedCurve, draw_comparison  # Matplotlib takes half a second
 
     if output is not None and output.suffix.lower() != ".png":
         raise typer.BadParameter(f"must end in .png, got {output.name!r}", param_hint="--output")
@@ -68,9 +64,8 @@ def compare(
     for label, group in zip(_labels(groups), groups, strict=True):
         bands.append(BandedCurve(label, *(line.tolist() for line in band_of(group.curves, x))))
         samples, seconds, last = ([float(curve[row, -1]) for curve in group.curves] for row in range(3))
-        ending = mean_share(last) if is_share else mean_number(last)
-        means = f"{statistics.fmean(samples):,.0f}", f"{statistics.fmean(seconds):.1f}"
-        table.add_row(escape(label), str(len(group.curves)), ending, *means)
+        means = f"{np.mean(samples):,.0f}", f"{np.mean(seconds):.1f}"
+        table.add_row(escape(label), str(len(last)), (mean_share if is_share else mean_number)(last), *means)
     every_run = [os.path.abspath(run) for group in groups for run in group.runs]
     picture = output or Path(os.path.commonpath(every_run)) / "comparison.png"
     x_label = "environment steps, or examples" if x == "steps" else "seconds of learning, without compilation"
@@ -96,10 +91,7 @@ def read_groups(folders: Sequence[Path], metric: str | None = None) -> tuple[lis
 
 
 def band_of(curves: Sequence[Curve], axis: Axis) -> tuple[Float64[np.ndarray, " M"], ...]:
-    """Return x, the mean over curves, and its 95 % confidence interval, as far as the shortest curve goes.
-
-    The interval is a percentile bootstrap over the curves, with the same draws in every call.
-    """
+    """Return x, the mean of curves as far as the shortest goes, and its 95 % interval by a bootstrap of fixed draws."""
     row = 0 if axis == "steps" else 1
     start = max(curve[row, 0] for curve in curves)
     end = max(start, min(curve[row, -1] for curve in curves))
@@ -109,7 +101,7 @@ def band_of(curves: Sequence[Curve], axis: Axis) -> tuple[Float64[np.ndarray, " 
     # How often each of n curves comes up in n draws: for 3 curves a row may be 2 0 1. Times the values [n, M], divided
     # by n, it is the mean of that resample.
     count = len(curves)
-    drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), _RESAMPLES)
+    drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), size=2000)
     return x, values.mean(axis=0), *np.percentile(drawn @ values / count, (2.5, 97.5), axis=0)
 
 
@@ -123,8 +115,7 @@ def _labels(groups: Sequence[Group]) -> list[str]:
 
 def _runs_in(folder: Path) -> list[RunFolder]:
     below = sorted(folder.iterdir()) if folder.is_dir() else []
-    found = [RunFolder(path) for path in (folder, *below)]
-    found = [run for run in found if run.config.is_file() and run.metrics.is_file()]
+    found = [run for run in map(RunFolder, (folder, *below)) if run.config.is_file() and run.metrics.is_file()]
     if not found:
         raise ComparisonError(f"{folder} is no run folder, and holds none; give what `jaxarc train` made")
     return found

@@ -18,7 +18,7 @@ from jaxarc.cli.console import AgentSeedOption, print_line
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.cli.trace_options import FormatOption, pair_id_of
 from jaxarc.datasets import load_tasks
-from jaxarc.datasets.task_search import FoundTask, find_task
+from jaxarc.datasets.catalogue import FoundTask, find_task
 from jaxarc.experts import ActionFormat
 from jaxarc.extras import how_to_install_extra, missing_libraries
 from jaxarc.games.frames import OwnFrames

@@ -18,7 +18,7 @@ from jaxarc.cli.picture_files import RENDERERS, bytes_of, require_kind
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.config import SearchConfig
 from jaxarc.datasets import TaskSet
-from jaxarc.datasets.task_search import find_task
+from jaxarc.datasets.catalogue import find_task
 from jaxarc.errors import visible
 from jaxarc.evaluation.solver import SolvedTask
 from jaxarc.files import write_whole

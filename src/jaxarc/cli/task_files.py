@@ -10,7 +10,7 @@ from rich.progress import DownloadColumn, TransferSpeedColumn
 
 from jaxarc.cli.console import print_error, progress_bar, warn
 from jaxarc.datasets.archives import ARCHIVES, read_archive, read_zip
-from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, load_tasks
+from jaxarc.datasets.catalogue import UnknownDatasetError, dataset_names, find_task, load_tasks
 from jaxarc.datasets.installed import (
     arc_json,
     check_set_name,
@@ -21,7 +21,6 @@ from jaxarc.datasets.installed import (
     uninstall,
 )
 from jaxarc.datasets.json_files import read_json
-from jaxarc.datasets.task_search import find_task
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.errors import JaxarcError, visible
 from jaxarc.files import file_names, write_whole

@@ -24,12 +24,11 @@ from jaxarc.cli.console import (
 )
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, bytes_of, require_kind
 from jaxarc.constants import MAX_GRID_SIZE, NUM_COLORS
-from jaxarc.datasets.catalogue import dataset_names, find_dataset, load_tasks
-from jaxarc.datasets.dataset import Dataset, find_mismatches
+from jaxarc.datasets.catalogue import dataset_names, find_dataset, find_task, load_tasks
 from jaxarc.datasets.installed import splits_json
 from jaxarc.datasets.json_files import find_problems
+from jaxarc.datasets.published import Dataset, find_mismatches
 from jaxarc.datasets.selectors import keeps_shape
-from jaxarc.datasets.task_search import find_task
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.errors import visible
 from jaxarc.files import write_whole

@@ -24,7 +24,7 @@ from jaxarc.cli.trace_options import (
 )
 from jaxarc.cli.trace_recording import record
 from jaxarc.datasets import UnknownDatasetError, load_tasks
-from jaxarc.datasets.task_search import lasting_name
+from jaxarc.datasets.catalogue import lasting_name
 from jaxarc.experts import ExpertError, Pair
 from jaxarc.experts.host_canvas import check_solution
 from jaxarc.tasks import UnknownTaskError

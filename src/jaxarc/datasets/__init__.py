@@ -10,9 +10,9 @@ from jaxarc.datasets.catalogue import (
     load_tasks,
     register_dataset,
 )
-from jaxarc.datasets.dataset import Dataset, DatasetVersion
 from jaxarc.datasets.installed import NotInstalledError
 from jaxarc.datasets.json_files import TaskProblem, find_problems, read_json
+from jaxarc.datasets.published import Dataset, DatasetVersion
 from jaxarc.datasets.selectors import SubsetError
 from jaxarc.datasets.task_set import TaskSet, task_weights
 from jaxarc.lazy import lazy

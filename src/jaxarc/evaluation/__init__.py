@@ -2,9 +2,16 @@
 
 from jaxarc.config import EvaluationConfig
 from jaxarc.datasets.training_pairs import one_task_per_pair, one_task_per_test
-from jaxarc.evaluation.agent import Agent, AgentMismatchError, EpisodeSpec, SubmitPolicy
+from jaxarc.evaluation.agent import (
+    Agent,
+    AgentMismatchError,
+    EpisodeSpec,
+    RecordedAgent,
+    RecordingError,
+    SubmitPolicy,
+    read_recordings,
+)
 from jaxarc.evaluation.evaluate import Evaluation, evaluate
-from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_recordings
 from jaxarc.evaluation.solve_rate import TaskResults, play_every_task
 from jaxarc.evaluation.solver import Solver, evaluate_solver
 from jaxarc.evaluation.submission import (

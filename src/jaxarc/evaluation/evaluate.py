@@ -15,7 +15,7 @@ import numpy as np
 
 from jaxarc.config import AugmentationConfig, EvaluationConfig, JaxArcConfig
 from jaxarc.datasets import TaskSet
-from jaxarc.datasets.given_tasks import GivenTasks
+from jaxarc.datasets.catalogue import GivenTasks
 from jaxarc.envs.compilation import require_own_jax
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, as_agent

@@ -25,7 +25,7 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.fusion import compiles_for_cpu
 from jaxarc.primitives import with_batch_rule
-from jaxarc.types import Observation, PRNGKey
+from jaxarc.types import Observation, PRNGKey, round_up
 
 _LANES: Final = 8  # boundaries between rows are padded to a multiple, so that loops over them fill vector registers
 _CACHED: Final = 20_000  # numbers of a pass over all boxes that stay in a CPU's cache
@@ -192,7 +192,7 @@ def _colors() -> Int8[Array, "10 1 1"]:
 
 def _num_boundaries(height: int) -> int:
     """Boundaries above and below each row, padded with some below the last, which bound no cells."""
-    return -(-(height + 1) // _LANES) * _LANES
+    return round_up(height + 1, _LANES)
 
 
 def _is_ordered(count: int) -> Bool[Array, "M M"]:

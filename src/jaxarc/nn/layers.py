@@ -19,7 +19,7 @@ from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float, Float32, Int, Shaped
 
 from jaxarc.fusion import compiles_for_cpu
-from jaxarc.types import PRNGKey
+from jaxarc.types import PRNGKey, round_up
 
 Activation: TypeAlias = Callable[[Float[Array, "*B"]], Float[Array, "*B"]]
 
@@ -44,8 +44,10 @@ class Dense(eqx.Module):
         self.bias = jnp.zeros((outputs,), jnp.float32)
 
     def __call__(self, x: Float[Array, "*B inputs"]) -> Float[Array, "*B outputs"]:
+        dtype = self.weight.dtype
+        product = mixed_precision_matmul(x, self.weight, dtype.name).astype(dtype)
         # Rank promotion is an error in our tests, so the bias gets the axes of x: (outputs,) -> (1, .., 1, outputs).
-        return x.astype(self.weight.dtype) @ self.weight + self.bias.reshape(*[1] * (x.ndim - 1), -1)
+        return product + self.bias.reshape(*[1] * (x.ndim - 1), -1)
 
 
 def relu(x: Float[Array, "*B"]) -> Float[Array, "*B"]:
@@ -207,13 +209,20 @@ def padded_fn(
         )
     n = jnp.asarray(n)
     n = eqx.error_if(n, (n < 0) | (n > max_n), f"padded_fn: n must be within 0 .. max_n={max_n}; pass a larger max_n")
-    is_real = jnp.arange(max_n * x.shape[0]) < n * x.shape[0]
-    repeated = jnp.tile(x, (max_n, *[1] * (x.ndim - 1)))
-    return jnp.where(is_real.reshape(-1, *[1] * (x.ndim - 1)), repeated, jnp.zeros((), x.dtype)), is_real
+    return pad_rows(jnp.tile(x, (max_n, *[1] * (x.ndim - 1))), n * x.shape[0], max_n * x.shape[0])
+
+
+def pad_rows(
+    x: Shaped[Array, "m *rest"], count: int | Int[Array, ""], size: int
+) -> tuple[Shaped[Array, "size *rest"], Bool[Array, " size"]]:
+    """Keep the first ``count`` rows, and add zeros up to ``size`` rows; returns also true where a row is kept."""
+    is_real = jnp.arange(size) < count
+    padded = jnp.pad(x, ((0, size - x.shape[0]), *[(0, 0)] * (x.ndim - 1)))
+    return jnp.where(is_real.reshape(-1, *[1] * (x.ndim - 1)), padded, jnp.zeros((), x.dtype)), is_real
 
 
 def make_tpu_friendly_shape(size: int) -> int:
     """Round a size of an axis up to a multiple of 128, the lanes of a TPU: 1 -> 128, 128 -> 128, 129 -> 256."""
     if size < 1:
         raise ValueError(f"make_tpu_friendly_shape: a size is at least 1, got {size}; leave an empty axis out")
-    return -(-size // TPU_LANES) * TPU_LANES
+    return round_up(size, TPU_LANES)

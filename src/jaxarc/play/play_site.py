@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from jaxarc.datasets import NotInstalledError, TaskSet, dataset_names
-from jaxarc.datasets.task_search import FoundTask, find_task, find_task_id
+from jaxarc.datasets.catalogue import FoundTask, find_task, find_task_id
 from jaxarc.errors import JaxarcError
 from jaxarc.experts import ActionFormat, ExpertError
 from jaxarc.experts.expert import ACTION_FORMATS

@@ -2,8 +2,7 @@
 
 from jaxarc.files import CacheFolderError
 from jaxarc.profiling.collectives import COLLECTIVES, Collective, count_collectives
-from jaxarc.profiling.compilation_cache import enable_compilation_cache
-from jaxarc.profiling.compile_counter import CompileCounter
+from jaxarc.profiling.compilations import CompileCounter, enable_compilation_cache
 from jaxarc.profiling.memory_use import (
     CompiledMemory,
     DeviceMemory,
@@ -13,8 +12,15 @@ from jaxarc.profiling.memory_use import (
     memory_report,
     save_memory_profile,
 )
-from jaxarc.profiling.timing import OpsBenchmark, Timing, benchmark_ops, profile_fn
-from jaxarc.profiling.tracing import ProfilerBusyError, profile_server, trace
+from jaxarc.profiling.timing import (
+    OpsBenchmark,
+    ProfilerBusyError,
+    Timing,
+    benchmark_ops,
+    profile_fn,
+    profile_server,
+    trace,
+)
 
 __all__ = [
     "COLLECTIVES",

@@ -20,6 +20,7 @@ from jaxarc.config import (
     SurrogateNetworkConfig,
     SurrogateTrainingConfig,
 )
+from jaxarc.nn.layers import pad_rows
 from jaxarc.nn.update import Metrics, predict
 from jaxarc.surrogate.agreement import Agreement, GraphAccuracy, agreement, graph_accuracy
 from jaxarc.surrogate.batch import GraphBatch, TrainingBatchJAX
@@ -136,8 +137,11 @@ class StructuralModelsTask(SurrogateTask):
         """Compare with the exact posteriors, or the graphs, of held-out models."""
         if isinstance(self.held_out, GraphBatch):
             data, num_models = self.held_out.data, self.config.eval_models
-            parts = [data[start : start + _PREDICTED_AT_ONCE] for start in range(0, num_models, _PREDICTED_AT_ONCE)]
-            probs = np.concatenate([np.asarray(predict_edges(model, part)) for part in parts])
+            # Parts of one size, so that one program predicts them all: of 120 models the last part has 20 and padding.
+            size = min(_PREDICTED_AT_ONCE, num_models)
+            starts = range(0, num_models, size)
+            parts = [pad_rows(data[start : start + size], num_models - start, size) for start in starts]
+            probs = np.concatenate([np.asarray(predict_edges(model, part))[is_real] for part, is_real in parts])
             return graph_accuracy(probs, np.asarray(self.held_out.adjacency), self._num_observational(num_models))
         examples, candidates = self.held_out
         logits = predict(model, examples.observational_data, candidates)

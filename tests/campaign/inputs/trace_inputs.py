@@ -12,7 +12,7 @@ from typing import Any, Final
 from campaign.inputs.input_target import Maker, Target, json_bytes, parsed_json, require
 from campaign.inputs.task_inputs import small_tasks
 from jaxarc.config import JaxArcConfig
-from jaxarc.evaluation.recording import RecordedAgent, RecordingError, read_recordings
+from jaxarc.evaluation.agent import RecordedAgent, RecordingError, read_recordings
 from jaxarc.evaluation.submission import SubmissionError, read_submission, score_submission
 from jaxarc.experts import ExpertError, InvalidActionError, Pair
 from jaxarc.traces import Trace, TraceCache
