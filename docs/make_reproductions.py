@@ -129,6 +129,7 @@ def dreamer(files: list[dict]) -> str:
 def offline(files: list[dict]) -> str:
     (file,) = files
     rows = [[f"`{r['method']}`", percents(r["seen"]), percents(r["unseen"]), r["cpu_seconds"]] for r in file["rows"]]
+    rows.append(["random actions", *(percents([share]) for share in file["random"]), ""])
     text = table_of("method | seen solved, % | unseen solved, % | CPU s", rows)
     return text + (
         f"\n{file['sessions']:,} sessions, {file['right']:,} of them right, {file['actions']:,} actions; seen: "
@@ -182,7 +183,7 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
         "rewards are those of `editing` with a penalty of 1 for a wrong submit, and gamma is 0.9. Its head, "
         "gamma, learning rate and penalty were chosen by the returns of training episodes on all 149 tasks, before the "
         "split.",
-        ["jaxarc_baselines", "jaxarc_baselines_cells"],
+        ["jaxarc_baselines"],
         baselines,
     ),
     (
@@ -194,12 +195,11 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
         [
             "R=examples/reproduce/results",
             "python examples/reproduce/arcle_ppo.py --settings random --json $R/arcle_ppo.json",
-            "python examples/reproduce/arcle_ppo.py --settings 3618c87e --updates 60 --seeds 1 "
-            "--json $R/arcle_ppo_task.json",
+            "python examples/reproduce/arcle_ppo.py --settings 3618c87e --updates 60 --json $R/arcle_ppo_task.json",
         ],
         "small networks for each cell and no auxiliary losses; half of the training episodes start partly solved, "
-        "and those of the evaluation never do. For a single task, the pairs played are those learned from, and one "
-        "seed was run, of 246 k steps; the paper's curves go to about 700 k updates.",
+        "and those of the evaluation never do. For a single task, the pairs played are those learned from, and a seed "
+        "has 246 k steps; the paper's curves go to about 700 k updates.",
         ["arcle_ppo", "arcle_ppo_task"],
         arcle,
     ),
@@ -233,7 +233,10 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
         "[SOLAR](https://arxiv.org/abs/2410.11324) and [ARCTraj](https://arxiv.org/abs/2511.11079)",
         "agents learn from recorded sessions: SOLAR compares diffusion-based Q-learning on one augmented task, "
         "ARCTraj runs decision transformers on people's sessions. Their figures are not in what could be read here.",
-        [DOWNLOAD, "python examples/reproduce/offline.py --json examples/reproduce/results/offline.json"],
+        [
+            DOWNLOAD,
+            "python examples/reproduce/offline.py --json examples/reproduce/results/offline.json",
+        ],
         "sessions are the painter's, half of them spoiled by random actions; IQL instead of latent diffusion, and "
         "cloning that is given the return instead of a transformer. The number of updates was raised from 500, "
         "with which cloning solved 29 % of the unseen pairs and IQL 5 %; nothing else was tuned.",
@@ -248,13 +251,14 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
         "here.",
         [
             DOWNLOAD,
-            "python examples/reproduce/decision_transformer.py --seeds 1 --updates 400 "
+            "python examples/reproduce/decision_transformer.py --updates 400 "
             "--json examples/reproduce/results/decision_transformer.json",
             "python examples/reproduce/decision_transformer.py --sessions trace_1.json   # people's: a file or folder",
         ],
         "sessions are the painter's, half of them spoiled, as above; those of people are read from the files of "
         "Mini-ARC's repository and of ARCTraj, which do not come with this package, and grids of more than 5x5 are "
-        "left out. Scores of a cell's actions come from the cell and the transformer's output. One seed, 400 updates. "
+        "left out. Scores of a cell's actions come from the cell and the transformer's output. 400 updates. Tasks "
+        "are taken in the order of their ids, not of their titles, so others are held out than above. "
         "Mini-ARC's repository has ten sessions, all on one task, six of them short enough: what is learned from them "
         "solves no pair.",
         ["decision_transformer"],

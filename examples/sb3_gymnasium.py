@@ -79,6 +79,7 @@ def main() -> None:
         learning_rate=2.5e-3,
         gae_lambda=0.95,
         ent_coef=0.005,
+        policy_kwargs={"net_arch": [256, 256]},  # with the default, two layers of 64, it learns later
         seed=options.seed,
         device="cpu",
     )

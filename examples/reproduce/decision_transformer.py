@@ -157,8 +157,7 @@ def play(env: Any, params: Any, sessions: list[tuple[int, list[tuple]]]) -> tupl
 
     (states, _), (seen, real) = jax.jit(lambda start: jax.lax.scan(step, start, actions.T))(start)
     wanted = jnp.broadcast_to(states.is_solved[:, None], actions.shape).astype(jnp.int32)
-    before = max(METHODS.values()) - 1
-    pad = lambda leaf: jnp.pad(leaf, ((0, 0), (before, 0), *((0, 0),) * (leaf.ndim - 2)))
+    pad = lambda leaf: jnp.pad(leaf, ((0, 0), (max(METHODS.values()) - 1, 0), *((0, 0),) * (leaf.ndim - 2)))
     return Window(*map(pad, (wanted, seen.swapaxes(0, 1), actions, real.T))), np.asarray(states.is_solved)
 
 
@@ -185,24 +184,25 @@ def train(data: Window, context: int, num_updates: int, key: jax.Array) -> Trans
     return eqx.combine(trained[0], static)
 
 
-def solved_pairs(model: Transformer, context: int, env: Any, params: Any) -> jax.Array:
-    """Play every pair once by the best action, and return which are solved."""
+def solved_pairs(model: Transformer, context: int, env: Any, params: Any, noise: float = 0.0) -> jax.Array:
+    """Play every pair once by the best action, or with much noise by random ones, and return which are solved."""
     count = params.tasks.num_tasks
     states, observations = jax.vmap(env.reset, (None, None, 0))(jax.random.key(0), params, jnp.arange(count))
     ones = jnp.ones((count, context), jnp.int32)
-    empty = jnp.zeros((count, context, *observations.shape[1:]), bool)
-    window = Window(ones, empty, 0 * ones, ones < 1)
+    window = Window(ones, jnp.zeros((count, context, *observations.shape[1:]), bool), 0 * ones, ones < 1)
 
-    def step(carry: tuple, _: None) -> tuple[tuple, None]:
+    def step(carry: tuple, key: jax.Array) -> tuple[tuple, None]:
         states, observations, window = carry
         last = lambda leaf, new: jnp.concatenate([leaf[:, 1:], new[:, None]], axis=1)
         new = Window(ones[:, 0] * (context > 1), observations.astype(bool), 0 * ones[:, 0], ones[:, 0] > 0)
         window = jax.tree.map(last, window, new)
-        actions = jax.vmap(model)(window)[:, -1].argmax(axis=1).astype(jnp.int32)
+        scores = jax.vmap(model)(window)[:, -1]
+        actions = (scores + noise * jax.random.gumbel(key, scores.shape)).argmax(axis=1).astype(jnp.int32)
         states, observations, *_ = jax.vmap(env.step, (0, 0, None))(states, actions, params)
         return (states, observations, window._replace(action=window.action.at[:, -1].set(actions))), None
 
-    return jax.lax.scan(step, (states, observations, window), None, MAX_ACTIONS)[0][0].is_solved
+    keys = jax.random.split(jax.random.key(1), MAX_ACTIONS)
+    return jax.lax.scan(step, (states, observations, window), keys)[0][0].is_solved
 
 
 def main() -> None:
@@ -230,12 +230,14 @@ def main() -> None:
     about = {"sessions": len(solves), "right": int(solves.sum()), "actions": int(data.real.sum())}
     about |= {"pairs": [len(seen), len(unseen)], "seeds": options.seeds, "updates": options.updates}
     print(f"{about['sessions']} sessions, {about['right']} of them right, {about['actions']:,} actions")
+    shares_of = lambda solved: [part.mean(axis=-1).tolist() for part in np.split(np.asarray(solved), [len(seen)], -1)]
+    about["random"] = shares_of(solved_pairs(Transformer(jax.random.key(0), 1), 1, env, measured, noise=1e6))
+    print("random actions: {:.1%} of the seen, {:.1%} of the unseen pairs".format(*about["random"]))
     rows = []
     for method in options.methods:
         run = lambda key, n=METHODS[method]: solved_pairs(train(data, n, options.updates, key), n, env, measured)
         began = time.process_time()
-        solved = np.asarray(jax.lax.map(run, jax.random.split(jax.random.key(0), options.seeds)))
-        shares = [solved[:, : len(seen)].mean(axis=1).tolist(), solved[:, len(seen) :].mean(axis=1).tolist()]
+        shares = shares_of(jax.lax.map(run, jax.random.split(jax.random.key(0), options.seeds)))
         rows.append({"method": method, "seen": shares[0], "unseen": shares[1]})
         rows[-1]["cpu_seconds"] = round(time.process_time() - began, 1)
         text = ["/".join(f"{100 * share:.1f}" for share in part) for part in shares]

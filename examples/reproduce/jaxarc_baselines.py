@@ -23,13 +23,13 @@ import jax.numpy as jnp
 import optax
 
 import jaxarc
+from jaxarc.datasets import TaskSet
 from jaxarc.evaluation import one_task_per_pair
 from jaxarc.wrappers import AutoReset
 
 NUM_ENVS, HELD_OUT, FIRST_SEED, NUM_POINTS = 512, 30, 42, 10
 CHANNELS, WIDTH = 16, 128
 BALANCED = {"step_penalty": -0.02, "success_bonus": 10.0, "unsolved_submission_penalty": -1.0, "similarity_weight": 1.0}
-
 
 RULES = {"max_grid_height": 5, "max_grid_width": 5, "max_episode_steps": 100, "layout": "stacked"}
 RULES |= {"selection_format": "point", "flat_actions": True, "allowed_operations": (*range(10), 33, 34)}
@@ -219,13 +219,13 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     try:
-        tasks = jaxarc.load_tasks(options.tasks)
+        tasks = TaskSet("by title", sorted(jaxarc.load_tasks(options.tasks), key=lambda t: f"{t.title}_{t.task_id}"))
     except (jaxarc.datasets.UnknownDatasetError, jaxarc.datasets.NotInstalledError) as error:
         raise SystemExit(f"{error}; or take --tasks arc-agi-1/training:max_side=5") from None
     held_out = tasks.sample(0, min(HELD_OUT, len(tasks) // 4))
     train_tasks = tasks.select(without=held_out.task_ids)
     seen, unseen = one_task_per_pair(train_tasks), one_task_per_pair(held_out)
-    pairs = jaxarc.datasets.TaskSet("seen, then unseen", (*seen, *unseen))
+    pairs = TaskSet("seen, then unseen", (*seen, *unseen))
     print(f"{len(train_tasks)} tasks of {len(seen)} pairs to learn, {len(held_out)} of {len(unseen)} held out")
     plain, measured = jaxarc.make(pairs, **RULES)
     score, chance = (make_score(plain, measured, len(seen), key) for key in (None, jax.random.key(1)))

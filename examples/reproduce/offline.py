@@ -152,16 +152,18 @@ def train(method: str, data: Transitions, network: Any, num_updates: int, key: j
     return jax.lax.scan(update, first, jax.random.split(key, num_updates))[0][0][0]
 
 
-def solved_pairs(arrays: Any, static: Any, env: Any, params: Any, wanted: float) -> jax.Array:
-    """Play every pair once by the best action, and return which are solved."""
+def solved_pairs(model: Network, env: Any, params: Any, wanted: float, noise: float = 0.0) -> jax.Array:
+    """Play every pair once by the best action, or with much noise by random ones, and return which are solved."""
     count = params.tasks.num_tasks
     start = jax.vmap(env.reset, (0, None, 0))(jax.random.split(jax.random.key(0), count), params, jnp.arange(count))
 
-    def step(carry: tuple, _: None) -> tuple[tuple, None]:
-        scores, _ = jax.vmap(eqx.combine(arrays, static), (0, None))(carry[1], wanted)
+    def step(carry: tuple, key: jax.Array) -> tuple[tuple, None]:
+        scores, _ = jax.vmap(model, (0, None))(carry[1], wanted)
+        scores += noise * jax.random.gumbel(key, scores.shape)
         return jax.vmap(env.step, (0, 0, None))(carry[0], scores.argmax(axis=1).astype(jnp.int32), params)[:2], None
 
-    return jax.lax.scan(step, start, None, params.config.environment.max_episode_steps)[0][0].is_solved
+    keys = jax.random.split(jax.random.key(1), params.config.environment.max_episode_steps)
+    return jax.lax.scan(step, start, keys)[0][0].is_solved
 
 
 def main() -> None:
@@ -173,7 +175,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     try:
-        tasks = jaxarc.load_tasks(options.tasks)
+        tasks = TaskSet("by title", sorted(jaxarc.load_tasks(options.tasks), key=lambda t: f"{t.title}_{t.task_id}"))
     except (jaxarc.datasets.UnknownDatasetError, jaxarc.datasets.NotInstalledError) as error:
         raise SystemExit(f"{error}; or take --tasks arc-agi-1/training:max_side=5") from None
     held_out = tasks.sample(0, min(HELD_OUT, len(tasks) // 4))
@@ -190,16 +192,19 @@ def main() -> None:
     static = eqx.partition(network(jax.random.key(0)), eqx.is_array)[1]
     about = {"sessions": len(solves), "right": int(solves.sum()), "actions": len(data.action)}
     about |= {"pairs": [len(seen), len(unseen)], "seeds": options.seeds, "updates": options.updates}
+    shares_of = lambda solved: [part.mean(axis=-1).tolist() for part in np.split(np.asarray(solved), [len(seen)], -1)]
+    about["random"] = shares_of(solved_pairs(network(jax.random.key(0)), env, measured, 0.0, noise=1e6))
+    print("random actions: {:.1%} of the seen, {:.1%} of the unseen pairs".format(*about["random"]))
     rows = []
     for method in options.methods:
         wanted = 1.0 if method == "returns" else 0.0
 
         def run(key: jax.Array, method: str = method, wanted: float = wanted) -> jax.Array:
-            return solved_pairs(train(method, data, network, options.updates, key), static, env, measured, wanted)
+            trained = eqx.combine(train(method, data, network, options.updates, key), static)
+            return solved_pairs(trained, env, measured, wanted)
 
         began = time.process_time()
-        solved = np.asarray(jax.jit(jax.vmap(run))(jax.random.split(jax.random.key(0), options.seeds)))
-        shares = [solved[:, : len(seen)].mean(axis=1).tolist(), solved[:, len(seen) :].mean(axis=1).tolist()]
+        shares = shares_of(jax.jit(jax.vmap(run))(jax.random.split(jax.random.key(0), options.seeds)))
         rows.append({"method": method, "seen": shares[0], "unseen": shares[1]})
         rows[-1]["cpu_seconds"] = round(time.process_time() - began, 1)
         text = ["/".join(f"{100 * share:.1f}" for share in part) for part in shares]

@@ -290,6 +290,7 @@ def test_mistakes_are_one_line(dataset, actions, solver, tmp_path):
     bad.write_text("{}")
     cases = [
         (["--agent", "rondom"], 2, "'rondom' is none of search, random, submit, painter"),
+        (["--agent", __file__], 2, "file.py:function"),
         (["--agent", bad], 1, "bad.json, line 1"),
         (["--agent", f"{solver}:number"], 2, "TypeError"),
         (["--agent", "no_such_module:solve"], 2, "ModuleNotFoundError"),

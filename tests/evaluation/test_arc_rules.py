@@ -258,7 +258,7 @@ def test_flat_actions_play_as_the_structured_ones_that_they_number():
     codec = FlatActionCodec.of(RULES)
     flat = lambda key, observation: codec.to_flat(RANDOM(key, observation))
     structured = evaluate(RANDOM, EXAM, RULES)
-    assert evaluate(flat, EXAM, RULES).rows == structured.rows
+    assert evaluate(flat, EXAM, RULES, flat_actions=True).rows == structured.rows
     assert any(row.best_similarity > 0 for row in structured.rows)
     assert evaluate(lambda key, observation: 3, EXAM, RULES).rows[0].submitted == 0
     with pytest.raises(TypeError, match="float32"):

@@ -159,7 +159,7 @@ def evaluate(
         _refuse(ctx, _OF_SEARCH, "is for --agent search; leave it out")
     if agent == SEARCH or is_solver:
         _refuse(ctx, _OF_EPISODES, "does not go with a solver, which returns grids and takes no actions; leave it out")
-    elif agent is not None and agent not in PLAIN_AGENTS and not path.exists():
+    elif agent is not None and agent not in PLAIN_AGENTS and (path.suffix == ".py" or not path.exists()):
         raise typer.BadParameter(
             f"{agent!r} is none of {', '.join((SEARCH, *PLAIN_AGENTS))}, nor ladder_l2_small, nor a folder of jaxarc "
             "train, nor a file of recorded actions, nor module:function or file.py:function; correct it",

@@ -63,6 +63,7 @@ def evaluate(
     *,
     answers_visible: bool = False,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
+    flat_actions: bool | None = None,  # noqa: ARG001  # so that it takes what make takes
     **fields: Any,
 ) -> Evaluation:
     """Let an agent submit grids for every test input of a task set, and score them.
@@ -82,6 +83,7 @@ def evaluate(
         answers_visible: show the answers, as ``rules.observation`` says. Such a score measures how well the agent edits
             one grid into another, and is not a score by the rules of ARC. Demonstrations, if shown, are then the tests.
         on_progress: called with episodes done and episodes in all.
+        flat_actions: as of ``make``, and of no effect: either form of an action is understood.
         **fields: changes of the rules, as ``make`` takes them.
 
     Raises:
