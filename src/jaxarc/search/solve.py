@@ -49,9 +49,9 @@ _STRAY_COST: Final = 20  # of an answer with a color that neither an output nor 
 _WORDS_SHARE: Final = 0.7  # of the time; the rest is for stacks
 _GUIDED_SHARE: Final = 0.3  # of the time, for the search with the likeliest words
 _COPIES: Final = 4  # of an image: in the table, while that grows, and in work on it
-_MISSED_COST: Final = 12  # of a program that explains all demonstrations but one
+_MISSED_COST: Final = 25  # of a program that explains all demonstrations but one
 _FEWEST: Final = 2  # demonstrations that say something without another one
-_LEFT_OUT_SHARE: Final = 0.3  # of the time, for programs that explain all but one
+_LEFT_OUT_SHARE: Final = 0.15  # of the time, for programs that explain all but one
 _RULES: Final = 3  # of one kind that are answers
 _RULES_SHARE: Final = 0.08  # of the time, for each kind and naming
 _EXACT: Final = 6  # single pieces that are compared
@@ -178,7 +178,7 @@ def _all_but_one(
     places = range(len(train) if len(train) > _FEWEST else 0)
     shown = [[pair for index, pair in enumerate(train) if index != place] for place in places]
     own: list[_Search] = []
-    for cost in (_FIRST_COST, _SECOND_COST):
+    for cost in (_FIRST_COST, _FIRST_COST + 1):
         for place in places:
             if time.monotonic() > until or cost > config.max_cost:
                 return found
