@@ -50,7 +50,7 @@ def test_rules_that_the_library_finds_draw_the_outputs(seed):
         if all(map(np.array_equal, inputs, outputs)):
             continue
         count += 1
-        for one in learn_growth(inputs, outputs, FOREVER):
+        for one, _ in learn_growth(inputs, outputs, inputs[0], FOREVER):
             for source, target in zip(inputs, outputs, strict=True):
                 np.testing.assert_array_equal(grown(source, one.rules, one.mirrors), target)
 

@@ -70,11 +70,33 @@ class GrowthRule(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """Rules with the mirror images for which they stand, and what they cost."""
+    """Rules with the mirror images for which they stand, such as quarter turns in ``by turns : 0 up x = x``."""
 
-    rules: tuple[GrowthRule, ...]
     mirrors: str
-    cost: int
+    rules: tuple[GrowthRule, ...]
+
+    def __str__(self) -> str:
+        return f"by {self.mirrors} : {', '.join(map(str, self.rules))}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Growth | str":
+        """Read rules back from their text; if it says none, return the part that is wrong."""
+        head, _, rows = text.partition(":")
+        mirrors = head.strip().removeprefix("by ").strip()
+        rules = [(GrowthRule.parse(row), row.strip()) for row in rows.split(",")]
+        wrong = [row for rule, row in rules if rule is None]
+        if mirrors not in MIRRORS or wrong:
+            return mirrors if mirrors not in MIRRORS else wrong[0]
+        return cls(mirrors, tuple(rule for rule, _ in rules if rule is not None))
+
+    @staticmethod
+    def example() -> str:
+        """Say how such rules are written."""
+        return f"by one of {', '.join(MIRRORS)}, then 0 left x = x, or 0 up 2 left edge = 3"
+
+    def drawn(self, grid: UInt8[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w"]:
+        """Return what the rules make of a grid."""
+        return grown(grid, self.rules, self.mirrors)
 
 
 def grown(grid: UInt8[np.ndarray, "h w"], rules: Sequence[GrowthRule], mirrors: str) -> UInt8[np.ndarray, "h w"]:
@@ -115,13 +137,15 @@ def grown(grid: UInt8[np.ndarray, "h w"], rules: Sequence[GrowthRule], mirrors: 
         is_done |= changes
 
 
-def learn_growth(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], deadline: float) -> list[Growth]:
-    """Return rules that make each input its output, the cheapest first.
+def learn_growth(
+    inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], _: np.ndarray, deadline: float
+) -> list[tuple[Growth, int]]:
+    """Return rules that make each input its output, with their costs, the cheapest first.
 
     A demonstration that the rules of all others do not explain makes rules dear. After the deadline, of
     ``time.monotonic``, none are looked for any more.
     """
-    found: list[Growth] = []
+    found: list[tuple[Growth, int]] = []
     for num_places in (len(STEPS), len(PLACES)):  # near neighbors first, and others if these explain too little
         for mirrors in MIRRORS:
             rules = () if time.monotonic() > deadline else _learned(inputs, outputs, mirrors, num_places)
@@ -133,10 +157,10 @@ def learn_growth(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], de
                 others = _learned([inputs[one] for one in rest], [outputs[one] for one in rest], mirrors, num_places)
                 unforeseen += not np.array_equal(grown(inputs[left_out], others, mirrors), outputs[left_out])
             cost = _BASE_COST + sum(1 + len(rule.tests) for rule in rules) + UNFORESEEN_COST * unforeseen
-            found.append(Growth(rules, mirrors, cost))
-        if any(one.cost <= _SURE_COST for one in found):
+            found.append((Growth(mirrors, rules), cost))
+        if any(cost <= _SURE_COST for _, cost in found):
             break
-    return sorted(found, key=lambda one: one.cost)
+    return sorted(found, key=lambda one: one[1])
 
 
 def _learned(

@@ -56,6 +56,16 @@ class ObjectRule(NamedTuple):
             actions[int(value)] = action
         return cls(kind, feature, tuple(actions.items()))
 
+    @staticmethod
+    def example() -> str:
+        """Say how such a rule is written."""
+        kinds, features = ", ".join(KINDS), ", ".join(FEATURES)
+        return f"one of {kinds} by one of {features}, then 1 = and one of {', '.join(ACTIONS)}"
+
+    def drawn(self, grid: UInt8[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w"]:
+        """Return what the rule makes of a grid."""
+        return ruled(grid, self)
+
 
 class Scene:
     """The objects of a grid: the cells of each, and the object of each cell from 1 on."""

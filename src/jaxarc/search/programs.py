@@ -10,11 +10,12 @@ from jaxtyping import Int8, Int64, UInt8
 
 from jaxarc.errors import UsageError
 from jaxarc.search.functions import NUM_COLORS
-from jaxarc.search.growth import MIRRORS, GrowthRule, grown
+from jaxarc.search.growth import Growth
 from jaxarc.search.images import Images, images_of
 from jaxarc.search.interpreter import State, apply, state_of
-from jaxarc.search.object_rules import ACTIONS, FEATURES, KINDS, ObjectRule, ruled
+from jaxarc.search.object_rules import ObjectRule
 from jaxarc.search.products import multiplied
+from jaxarc.search.templates import Templates
 from jaxarc.search.words import FUNCTIONS, LARGEST, Number, Word, WordError, kinds_of, parse_words
 from jaxarc.tasks.raw_task import check_grid
 
@@ -25,8 +26,6 @@ _PLACED: Final = "placed "
 _TABLE: Final = "table "
 _PRODUCT: Final = "product "
 _BY: Final = " by "
-_GROW: Final = "grow by "
-_OBJECTS: Final = "objects "
 _SHAPE: Final = "shape of "
 _NO_WORD: Final = "input"
 _AFTER: Final = " => "
@@ -36,6 +35,14 @@ _COPIED: Final = " copy "
 _ELSE: Final = ", else = input"
 _UNKNOWN: Final = 11
 _LARGEST_VALUE: Final = 255  # of a cell of an image that holds bytes
+Rule: TypeAlias = Growth | ObjectRule | Templates
+RULES: Final[dict[str, type[Rule]]] = {"grow": Growth, "objects": ObjectRule, "templates": Templates}
+"""Name of a form -> its rules, which draw on a whole grid."""
+_IN_WORDS: Final = {
+    "grow": "Draw on, with mirror images",
+    "objects": "The action of each object",
+    "templates": "Complete what has cells of a template, with mirror images",
+}
 COPY: Final = 10
 """In a table, the color of the copied image."""
 RECOLORS: Final = ("none", "ground", "ranked")
@@ -129,58 +136,32 @@ class TableLayer:
 
 
 @dataclass(frozen=True)
-class GrowthLayer:
-    """A layer that rules draw on the grid, see :mod:`jaxarc.search.growth`.
+class RuleLayer:
+    """A layer that a rule draws on the whole grid.
 
-    In ``grow by turns : 0 up x = x, 0 up 2 = 3`` each rule also stands for its quarter turns.
+    ``grow by turns : 0 up x = x`` draws on, ``objects any by all : 1 = clear`` gives each object an action, and
+    ``templates by all : keep`` completes what is drawn in part.
     """
 
-    mirrors: str
-    rules: tuple[GrowthRule, ...]
+    rule: Rule
     is_solid: Final = True
     chains: Final = ()
 
-    def __str__(self) -> str:
-        return f"{_GROW}{self.mirrors} : {', '.join(map(str, self.rules))}"
-
-    @classmethod
-    def parse(cls, text: str) -> "GrowthLayer":
-        """Read a layer back from its text."""
-        mirrors, _, rows = text.strip().removeprefix(_GROW).partition(":")
-        if mirrors.strip() not in MIRRORS:
-            raise ProgramError(f"{mirrors.strip()!r:.200} are no mirror images; write one of {', '.join(MIRRORS)}")
-        rules = []
-        for row in rows.split(","):
-            rule = GrowthRule.parse(row)
-            if rule is None:
-                raise ProgramError(f"{row.strip()!r} is no rule of growth; write 0 left x = x, or 0 up 2 left edge = 3")
-            rules.append(rule)
-        return cls(mirrors.strip(), tuple(rules))
-
-
-@dataclass(frozen=True)
-class ObjectLayer:
-    """A layer that draws an action of each object of the grid, see :mod:`jaxarc.search.object_rules`.
-
-    In ``objects one_color by is_most : 1 = stay, 2 = meet largest`` all but the largest object move.
-    """
-
-    rule: ObjectRule
-    is_solid: Final = True
-    chains: Final = ()
+    @property
+    def name(self) -> str:
+        """The name of the form."""
+        return next(name for name, form in RULES.items() if isinstance(self.rule, form))
 
     def __str__(self) -> str:
-        return f"{_OBJECTS}{self.rule}"
+        return f"{self.name} {self.rule}"
 
     @classmethod
-    def parse(cls, text: str) -> "ObjectLayer":
+    def parse(cls, text: str) -> "RuleLayer":
         """Read a layer back from its text."""
-        rule = ObjectRule.parse(text.strip().removeprefix(_OBJECTS))
+        name, _, rest = text.strip().partition(" ")
+        rule = RULES[name].parse(rest)
         if isinstance(rule, str):
-            raise ProgramError(
-                f"{rule!r:.200} is no rule of objects; write one of {', '.join(KINDS)} by one of "
-                f"{', '.join(FEATURES)}, then 1 = and one of {', '.join(ACTIONS)}"
-            )
+            raise ProgramError(f"{rule!r:.200} is no rule of {name}; write {RULES[name].example()}")
         return cls(rule)
 
 
@@ -213,7 +194,7 @@ class ProductLayer:
         return cls(_words(coarse), _words(fine.removeprefix(_SHAPE)), fine.startswith(_SHAPE))
 
 
-ProgramLayer: TypeAlias = LayerProgram | TableLayer | ProductLayer | GrowthLayer | ObjectLayer
+ProgramLayer: TypeAlias = LayerProgram | TableLayer | ProductLayer | RuleLayer
 
 
 @dataclass(frozen=True)
@@ -286,11 +267,8 @@ class GridProgram:
             elif isinstance(layer, ProductLayer):
                 copy = f"the shape of {_text(layer.fine)}" if layer.has_coarse_colors else _text(layer.fine)
                 lines.append(f"{over}At each cell of {_text(layer.coarse)} that is not 0 a copy of: {copy}.")
-            elif isinstance(layer, GrowthLayer):
-                rules = ", ".join(map(str, layer.rules))
-                lines.append(f"{over}Draw on, with mirror images by {layer.mirrors}: {rules}.")
-            elif isinstance(layer, ObjectLayer):
-                lines.append(f"{over}The action of each object: {layer.rule}.")
+            elif isinstance(layer, RuleLayer):
+                lines.append(f"{over}{_IN_WORDS[layer.name]}: {layer.rule}.")
             elif layer.color >= 0:
                 lines.append(f"{over}{where} the color {layer.color}.")
             else:
@@ -305,8 +283,7 @@ class GridProgram:
         for layer in self.layers:
             names += ["table"] if isinstance(layer, TableLayer) else []
             names += ["product"] if isinstance(layer, ProductLayer) else []
-            names += ["grow"] if isinstance(layer, GrowthLayer) else []
-            names += ["objects"] if isinstance(layer, ObjectLayer) else []
+            names += [layer.name] if isinstance(layer, RuleLayer) else []
             names += [word.name for chain in layer.chains for word in chain]
         return list(dict.fromkeys(names))
 
@@ -418,10 +395,8 @@ def _run(start: State, words: tuple[Word, ...]) -> Images:
 def _layer(text: str) -> ProgramLayer:
     if text.startswith(_TABLE):
         return TableLayer.parse(text)
-    if text.startswith(_GROW):
-        return GrowthLayer.parse(text)
-    if text.startswith(_OBJECTS):
-        return ObjectLayer.parse(text)
+    if text.partition(" ")[0] in RULES:
+        return RuleLayer.parse(text)
     return ProductLayer.parse(text) if text.startswith(_PRODUCT) else LayerProgram.parse(text)
 
 
@@ -433,10 +408,8 @@ def _draw(layer: ProgramLayer, start: State, size: tuple[int, int]) -> UInt8[np.
     if isinstance(layer, ProductLayer):
         coarse, fine = (_run(start, words).grid(0) for words in (layer.coarse, layer.fine))
         return _on_canvas(multiplied(coarse, fine, layer.has_coarse_colors), 0, 0, *size)
-    if isinstance(layer, ObjectLayer):
-        return ruled(_placed(start.images, *size), layer.rule)
-    if isinstance(layer, GrowthLayer):
-        return grown(_placed(start.images, *size), layer.rules, layer.mirrors)
+    if isinstance(layer, RuleLayer):
+        return layer.rule.drawn(_placed(start.images, *size))
     values = np.stack([_placed(_run(start, words), *size) for words in layer.sources], -1)
     table = dict(layer.table)
     colors = np.array([[table.get(tuple(cell), _UNKNOWN) for cell in row] for row in values.tolist()], np.uint8)

@@ -12,25 +12,25 @@ from jaxtyping import Int8
 from jaxarc.config import SearchConfig
 from jaxarc.search.descriptions import Described, describe
 from jaxarc.search.graph import Limits, StateGraph
-from jaxarc.search.growth import grown, learn_growth
+from jaxarc.search.growth import learn_growth
 from jaxarc.search.guidance import Guide, expected_words, guide_of, likely_words
-from jaxarc.search.object_rules import learn_object_rules, ruled
+from jaxarc.search.object_rules import learn_object_rules
 from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
 from jaxarc.search.products import find_products
 from jaxarc.search.programs import (
     RECOLORS,
     GridProgram,
-    GrowthLayer,
     LayerProgram,
-    ObjectLayer,
     ProductLayer,
     ProgramError,
     ProgramLayer,
+    RuleLayer,
     SizeRule,
     recoloring,
 )
 from jaxarc.search.search_library import search_library
 from jaxarc.search.tables import learn_rules
+from jaxarc.search.templates import learn_templates
 from jaxarc.search.words import LARGEST, vocabulary
 from jaxarc.tasks.raw_task import check_grid, check_pairs
 
@@ -49,6 +49,9 @@ _STRAY_COST: Final = 20  # of an answer with a color that neither an output nor 
 _WORDS_SHARE: Final = 0.7  # of the time; the rest is for stacks
 _GUIDED_SHARE: Final = 0.3  # of the time, for the search with the likeliest words
 _COPIES: Final = 4  # of an image: in the table, while that grows, and in work on it
+_MISSED_COST: Final = 25  # of a program that explains all demonstrations but one
+_FEWEST: Final = 2  # demonstrations that say something without another one
+_LEFT_OUT_SHARE: Final = 0.15  # of the time, for programs that explain all but one
 _RULES: Final = 3  # of one kind that are answers
 _RULES_SHARE: Final = 0.08  # of the time, for each kind and naming
 _EXACT: Final = 6  # single pieces that are compared
@@ -67,9 +70,10 @@ class Found:
     knows_sizes: bool = True  # else the program has the first output's size, as nothing explains the sizes of all
 
     @property
-    def kind(self) -> type | None:
+    def kind(self) -> type:
         """The kind of its layers: a learned table, rules that draw on, a product, or a stack of pieces."""
-        return None if self.program is None else type(self.program.layers[0])
+        layer = None if self.program is None else self.program.layers[0]
+        return type(layer.rule if isinstance(layer, RuleLayer) else layer)
 
     @property
     def fits_all(self) -> bool:
@@ -129,18 +133,19 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
             for cost in (most,) if is_late else (_FIRST_COST, most):
                 found += search.answers(cost, is_last=cost == most)
                 can_grow &= not search.knows_size
-                if can_grow or any(one.fits_all and one.cost <= cost + 1 for one in found):
+                if can_grow or _is_sure(found):
                     break  # there must be room for larger images, or what is found later costs more
             if not can_grow:
                 break
         deep += [] if is_late else searches[-1:]
+    found += [] if _is_sure(found) else _all_but_one(train, test_input, config, began, searches)
     for cost in range(_SECOND_COST + 1, config.max_cost + 1):
         for search in deep:
             if _is_sure(found) or search.graph.is_cut or time.monotonic() - began > config.seconds:
                 break
             found += search.answers(cost, is_last=True)
     for start in _starts(found):
-        if time.monotonic() - began > config.seconds or any(one.fits_all for one in found):
+        if time.monotonic() - began > config.seconds or _is_sure(found):
             break
         try:
             shown = [(_run(start, source), target) for source, target in train]
@@ -159,6 +164,31 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
     is_cut = seconds > config.seconds or any(graph.is_cut for graph in graphs)
     expected = () if log_probs is None else expected_words(log_probs)
     return SearchResult(tuple(answers), tuple(found), num_states, num_applied, is_cut, seconds, expected)
+
+
+def _all_but_one(
+    train: Sequence[Pair], test_input: np.ndarray, config: SearchConfig, began: float, searches: list["_Search"]
+) -> list[Found]:
+    """Return what programs answer that explain all demonstrations but one, each of which is left out in turn.
+
+    Its size or one of its functions may have no answer there, so that no state of the whole search has it.
+    """
+    found: list[Found] = []
+    until = min(time.monotonic() + _LEFT_OUT_SHARE * config.seconds, began + config.seconds)
+    places = range(len(train) if len(train) > _FEWEST else 0)
+    shown = [[pair for index, pair in enumerate(train) if index != place] for place in places]
+    own: list[_Search] = []
+    for cost in (_FIRST_COST, _FIRST_COST + 1):
+        for place in places:
+            if time.monotonic() > until or cost > config.max_cost:
+                return found
+            if cost == _FIRST_COST:
+                own.append(_Search(shown[place], test_input, "none", False, config, began, 1))
+                searches.append(own[place])
+            for one in _fitting(own[place].answers(cost, is_last=False)):
+                fits = tuple(index != place for index in range(len(train)))
+                found.append(replace(one, fits=fits, share=0.0))
+    return found
 
 
 def described(train: Sequence[Pair], test_input: np.ndarray) -> Described:
@@ -231,7 +261,11 @@ def _recolors(train: Sequence[Pair], test_input: np.ndarray) -> list[str]:
 
 
 def _rank(found: Found) -> tuple[float, ...]:
-    return (-sum(found.fits) / max(len(found.fits), 1), found.cost if found.fits_all else -found.share, found.cost)
+    """Order by cost what explains all demonstrations, or all but one, and then by how many, and how much of them."""
+    explained, count = sum(found.fits), len(found.fits)
+    if explained == count or explained == count - 1 >= _FEWEST:
+        return 0, found.cost + _MISSED_COST * (count - explained)
+    return 1, -explained / max(count, 1), -found.share, found.cost
 
 
 def _different(found: list[Found], train: Sequence[Pair], test_input: np.ndarray, count: int) -> list[Found]:
@@ -334,18 +368,14 @@ class _Search:
         return [self._found(one.answer, (one.layer,), rule, one.fits, one.share, one.cost) for one in tables]
 
     def _rules(self) -> list[Found]:
-        """Return what rules answer that draw on, and rules of objects; both take the input alone."""
+        """Return what rules answer that draw on a whole grid; they take the input alone."""
         source, everything = self._inputs[-1].astype(np.uint8), (True,) * len(self._outputs)
-        made: list[tuple[int, np.ndarray, ProgramLayer]] = []
-        share = _RULES_SHARE * self._seconds
-        deadline = min(time.monotonic() + share, self._deadline)
-        for growth in learn_growth(self._inputs[:-1], self._outputs, deadline)[:_RULES]:
-            layer = GrowthLayer(growth.mirrors, growth.rules)
-            made.append((growth.cost, grown(source, growth.rules, growth.mirrors), layer))
-        deadline = min(time.monotonic() + share, self._deadline)
-        for rule, cost in learn_object_rules(self._inputs[:-1], self._outputs, source, deadline)[:_RULES]:
-            made.append((cost, ruled(source, rule), ObjectLayer(rule)))
-        return [self._found(answer, (layer,), SizeRule(), everything, 1.0, cost) for cost, answer, layer in made]
+        found = []
+        for learn in (learn_growth, learn_object_rules, learn_templates):
+            deadline = min(time.monotonic() + _RULES_SHARE * self._seconds, self._deadline)
+            for rule, cost in learn(self._inputs[:-1], self._outputs, source, deadline)[:_RULES]:
+                found.append(self._found(rule.drawn(source), (RuleLayer(rule),), SizeRule(), everything, 1.0, cost))
+        return found
 
     def _found(
         self,

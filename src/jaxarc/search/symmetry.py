@@ -212,6 +212,31 @@ def _tiled(grid: UInt8[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w"]:
     return grid
 
 
+def continue_lines(images: Images, way: str) -> Images:
+    """Continue the lines up to the last colored one, in one direction, by the smallest period with which they repeat.
+
+    ``2 5 2 0 0 0`` becomes ``2 5 2 5 2 5`` to the right. Lines that repeat nothing keep their distance, if it is even:
+    ``2 0 8 0 0 0 0`` becomes ``2 0 8 0 2 0 8``. Else they follow without a gap.
+    """
+    results = images.cells.copy()
+    for index in range(len(images)):
+        grid = results[index, : images.height[index], : images.width[index]]
+        lines = grid.T if way in ("left", "right") else grid
+        lines = lines[::-1] if way in ("up", "left") else lines
+        colored = np.flatnonzero((lines != 0).any(1))
+        if not len(colored):
+            continue
+        known = lines[colored[0] : colored[-1] + 1]
+        steps = np.diff(colored)
+        periods = [step for step in range(1, len(known)) if np.array_equal(known[step:], known[:-step])]
+        is_even = len(steps) > 0 and (steps == steps[0]).all()
+        period = periods[0] if periods else int(steps[0]) * len(colored) if is_even else len(known)
+        unit = np.zeros((period, lines.shape[1]), np.uint8)
+        unit[: len(known)] = known[:period]
+        lines[colored[0] :] = unit[np.arange(len(lines) - colored[0]) % period]  # a view of the results
+    return images.with_cells(results)
+
+
 def unit(images: Images) -> Images:
     """Cut out the smallest tile, at the top left, that gives the whole image when it is repeated.
 

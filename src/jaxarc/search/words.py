@@ -168,6 +168,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     **_image(marks.smear_dotted, _RAYS, tried=_each(marks.DOTTED), cost=3),
     **_image(marks.connect, Choice(marks.CONNECTIONS), tried=_each(marks.CONNECTIONS)),
     **_image(marks.gravity, _WAY, tried=_each(marks.GRAVITY)),
+    **_image(symmetry.continue_lines, _WAY, tried=_each(marks.GRAVITY)),
     **_image(marks.extend, _RAYS, tried=_each(marks.EXTENSIONS)),
     **_image(symmetry.complete_around, Choice(tuple(symmetry.SYMMETRIES)), tried=_each(("all", "both"))),
     **_image(symmetry.complete_symmetry, Choice(tuple(symmetry.SYMMETRIES)), tried=_each(symmetry.SYMMETRIES)),

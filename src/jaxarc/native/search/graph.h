@@ -33,7 +33,7 @@ constexpr NamedKernel kKernels[] = {
     {"drop_single_cells", drop_single_cells}, {"keep_single_cells", keep_single_cells}, {"extend", extend},
     {"summary_of_parts", summary_of_parts}, {"attract", attract}, {"gravity", gravity},
     {"complete_symmetry", complete_symmetry}, {"complete_around", complete_around}, {"behind", behind},
-    {"continue_pattern", continue_pattern}, {"unit", unit},
+    {"continue_pattern", continue_pattern}, {"continue_lines", continue_lines}, {"unit", unit},
 };
 
 // What a word acts on and what it makes.

@@ -242,6 +242,46 @@ inline bool continue_pattern(const Image& image, const Arguments&, Picture& out)
   return true;
 }
 
+// Continue lines by the smallest period with which they repeat, else by the even distance of the colored ones, else
+// without a gap: `2 5 2 0 0` becomes `2 5 2 5 2` to the right, and `2 0 8 0 0 0 0` becomes `2 0 8 0 2 0 8`.
+inline bool continue_lines(const Image& image, const Arguments& word, Picture& out) {
+  const Step way = word.steps[0];
+  const int count = way.down != 0 ? image.height : image.width, length = way.down != 0 ? image.width : image.height;
+  const auto at = [&](int line, int place) -> int {
+    if (way.down + way.right < 0) line = count - 1 - line;
+    return way.down != 0 ? image.at(line, place) : image.at(place, line);
+  };
+  std::vector<int> colored;
+  for (int line = 0; line < count; line++) {
+    bool is_colored = false;
+    for (int place = 0; place < length; place++) is_colored |= at(line, place) != 0;
+    if (is_colored) colored.push_back(line);
+  }
+  placed(image, image.row, image.column, out);
+  if (colored.empty()) return true;
+  const int first = colored.front(), known = colored.back() + 1 - first;
+  int period = 1;
+  for (; period < known; period++) {
+    bool repeats = true;
+    for (int line = first; line + period < first + known && repeats; line++) {
+      for (int place = 0; place < length && repeats; place++) repeats = at(line, place) == at(line + period, place);
+    }
+    if (repeats) break;
+  }
+  if (period >= known && colored.size() > 1) {
+    const int step = colored[1] - colored[0];
+    bool is_even = true;
+    for (size_t i = 2; i < colored.size(); i++) is_even &= colored[i] - colored[i - 1] == step;
+    if (is_even) period = step * static_cast<int>(colored.size());
+  }
+  return draw(out, [&](int r, int c) {
+    int line = way.down != 0 ? r : c;
+    if (way.down + way.right < 0) line = count - 1 - line;
+    const int place = way.down != 0 ? c : r, from = line < first ? line : (line - first) % period;
+    return line < first ? 0 : from < known ? at(first + from, place) : 0;
+  });
+}
+
 // In `1 2 1 2 1` the unit is `1 2`. An image that repeats nothing has no answer.
 inline bool unit(const Image& image, const Arguments& word, Picture& out) {
   int height = image.height, width = image.width;
