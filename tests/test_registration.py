@@ -8,7 +8,6 @@ import jaxarc
 from jaxarc.cli.settings import read_experiment
 from jaxarc.config import ConfigValidationError
 from jaxarc.config.choices import EXPERIMENT, Preset, choices_of, read_preset
-from jaxarc.datasets import UnknownDatasetError
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.tasks import task_id_of
 from jaxarc.wrappers import FlatActions
@@ -18,12 +17,6 @@ from jaxarc.wrappers import FlatActions
 def test_a_task_is_made_by_its_id(name):
     _, params = jaxarc.make(name, max_grid_height=9, max_grid_width=9)
     assert [task_id_of(index) for index in params.tasks.registry_index.tolist()] == ["007bbfb7"]
-
-
-def test_a_dataset_of_two_parts_names_them():
-    for load in (jaxarc.make, jaxarc.load_tasks):
-        with pytest.raises(UnknownDatasetError, match=r"2 parts: 'arc-agi-1/training' and 'arc-agi-1/evaluation'"):
-            load("arc-agi-1")
 
 
 @pytest.mark.parametrize("name", ["small_grids", "ladder_l1"])

@@ -1,9 +1,6 @@
 """Three tiny tasks, one of them solved by submitting at once, as every adapter plays them."""
 
-import dataclasses
-
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import jaxarc
@@ -58,16 +55,6 @@ def make_world(action_format="point", **fields):
     """Environment without auto-reset, and params."""
     env, params = jaxarc.make(TASKS, create_test_config(), **world_fields(action_format, **fields))
     return (FlatActions(env) if action_format == "flat" else env), params
-
-
-def with_other_answers(params):
-    """Params whose test outputs, and nothing else, hold other colors."""
-    tasks, outputs = params.tasks, np.array(params.tasks.outputs)
-    for first, train, test in zip(tasks.first_pair, tasks.num_train, tasks.num_test, strict=True):
-        hidden = outputs[int(first + train) : int(first + train + test)]
-        hidden[hidden >= 0] = (hidden[hidden >= 0] + 1) % 10
-    other = jnp.asarray(outputs)
-    return dataclasses.replace(params, tasks=dataclasses.replace(tasks, outputs=other))
 
 
 def assert_trees_equal(left, right):

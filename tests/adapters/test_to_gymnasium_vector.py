@@ -12,7 +12,6 @@ from adapter_world import (
     TASKS,
     assert_trees_equal,
     make_world,
-    with_other_answers,
     world_fields,
 )
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
@@ -188,18 +187,6 @@ def test_what_cannot_work_is_refused(world):
         vector.reset(options={"task_index": [0, 1, 2]})
     with pytest.raises(IndexError, match=r"pair_index.*\[0, 0\].*1"):
         vector.reset(options={"task_index": [1, 2], "pair_index": 1})
-
-
-def test_nothing_shows_the_hidden_answers_before_the_submit():
-    env, params = make_world(mode="test", score_on_submit=True, **SHOWN | {"reveal_target": False})
-    runs = []
-    for hidden in (params.only(0), with_other_answers(params).only(0)):
-        vector = GymnasiumVectorEnv(env, hidden, num_envs=B, autoreset_mode=SAME_STEP)
-        runs.append([vector.reset(seed=5), *(vector.step(PAINT) for _ in range(5)), vector.step(HAND_IN)])
-    assert "final_obs" in runs[0][4][4], "the time limit must have ended episodes"
-    for one, other in zip(runs[0][:-1], runs[1][:-1], strict=True):
-        assert_alike(one, other)
-    assert [run[-1][4]["final_info"]["success"].all() for run in runs] == [True, False]
 
 
 def test_make_vec_makes_it_and_gymnasiums_statistics_count_its_episodes():

@@ -46,7 +46,7 @@ _OPERATORS: Final = re.compile(
 _FAMILIES: Final = "tests/envs/test_operation_families.py"
 _CELLS: Final = "tests/envs/test_cells_and_boxes.py"
 TARGETS: Final[dict[str, tuple[str, ...]]] = {  # file -> its tests, the quickest first
-    "envs/canvas.py": (_CELLS, "tests/envs/test_scoring.py", "tests/envs/test_accelerator_form.py", _FAMILIES),
+    "envs/canvas.py": (_CELLS, "tests/envs/test_accelerator_form.py", _FAMILIES),
     "envs/compilation.py": ("tests/envs/test_compilation.py", "tests/envs/test_compaction.py", _FAMILIES),
     "envs/operations/execute.py": (_FAMILIES,),
     "envs/operations/flood.py": (_FAMILIES,),
@@ -59,13 +59,10 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {  # file -> its tests, the quickes
     ),
     "envs/action_masks.py": ("tests/envs/test_action_masks.py", "tests/wrappers/test_flat_actions.py"),
     "envs/transition.py": (
-        *("tests/envs/test_scoring.py", "tests/envs/test_fuzz_episodes.py", "tests/wrappers/test_trials.py"),
-        "tests/envs/test_properties.py::test_nothing_happens_after_the_end",
+        *("tests/golden/test_golden_episodes.py", "tests/wrappers/test_trials.py"),
+        *("tests/envs/test_properties.py::test_nothing_happens_after_the_end", "tests/campaign/episodes"),
     ),
-    "evaluation/submission.py": (
-        *("tests/evaluation/test_score_numbers.py", "tests/evaluation/test_submission_files.py"),
-        "tests/evaluation/test_majority_vote.py",
-    ),
+    "evaluation/submission.py": ("tests/evaluation/test_submission_files.py", "tests/evaluation/test_majority_vote.py"),
 }
 
 

@@ -1,11 +1,12 @@
 """Cells as bits and boxes of cells, against NumPy, on canvases of every number of bytes."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from jaxarc import constants as c
-from jaxarc.envs.canvas import from_bytes, num_bytes, pack_columns, to_bytes, unpack_columns
+from jaxarc.envs.canvas import count_matches, from_bytes, num_bytes, pack_columns, to_bytes, unpack_columns
 from jaxarc.envs.operations import OPERATION_NAMES, get_operation_name
 
 SHAPES = [(1, 1), (1, 5), (7, 2), (8, 3), (9, 1), (16, 2), (17, 4), (30, 30)]
@@ -51,3 +52,24 @@ def test_every_operation_has_a_name_of_its_own():
     assert names[10:20] == [f"flood fill {color}" for color in range(10)]
     assert names[20:24] == ["move up", "move down", "move left", "move right"]
     assert (names[34], names[41]) == ("submit", "first unsolved test pair")
+
+
+CELLS = [1, 2, 35, 36, 37, 62, 63, 64, 65, 66, 67, 68, 71, 72, 100, 143, 144, 145, 180, 323, 576, 899, 900]
+
+
+counted = jax.jit(count_matches)
+
+
+@pytest.mark.parametrize("cells", CELLS)
+def test_matches_are_the_active_cells_of_equal_color(cells):
+    rng = np.random.default_rng(cells)
+    grid, target = rng.integers(-1, 3, (2, 6, cells), dtype=np.int8)
+    grid[0] = target[0] = 9  # every cell counts
+    grid[1] = target[1] = -1  # none does
+    target[2] = grid[2]
+    expected = ((grid == target) & (grid >= 0)).sum(axis=1)
+    for found in (counted(grid, target), jax.vmap(counted)(grid, target)):
+        assert found.dtype == jnp.int32
+        np.testing.assert_array_equal(found, expected)
+    for one, other, matches in zip(grid, target, expected, strict=True):  # without a batch
+        assert int(counted(one, other)) == matches

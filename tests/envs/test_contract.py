@@ -102,21 +102,6 @@ def test_single_steps_equal_the_batch(selection_format):
             state = result[0]
 
 
-@pytest.mark.parametrize(
-    ("selection_format", "shape"),
-    [("point", (4, 10)), ("bbox", (4, 10)), ("mask", (4, 10)), ("bbox", (2, 5, 4))],
-    ids=str,
-)
-def test_nested_vmap_equals_the_batch(selection_format, shape):
-    config, batch = batch_rollout(selection_format)
-    step = functools.partial(arc_step, config=config)
-    for _ in shape:
-        step = jax.vmap(step)
-    states, action = start(config), at(random_actions(selection_format, (S, B)), 0)
-    fold = lambda tree: jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), tree)
-    assert_same_bits(eqx.filter_jit(step)(fold(states), fold(action)), fold(at(batch, 0)))
-
-
 def scan_over(step):
     """The results of a step function, one for each action."""
 
@@ -132,12 +117,6 @@ def test_scan_over_a_batch_equals_the_python_loop(selection_format):
     config, batch = batch_rollout(selection_format)
     run = eqx.filter_jit(scan_over(functools.partial(batch_step, config=config)))
     assert_same_bits(run(start(config), random_actions(selection_format, (S, B))), batch)
-
-
-def test_vmap_of_a_scan_equals_the_python_loop():
-    config, batch = batch_rollout("bbox")
-    run = eqx.filter_jit(jax.vmap(scan_over(functools.partial(arc_step, config=config)), (0, 1), 1))
-    assert_same_bits(run(start(config), random_actions("bbox", (S, B))), batch)
 
 
 @pytest.mark.parametrize("selection_format", FORMATS)
@@ -327,19 +306,6 @@ def test_loop_over_an_environment_compiles_once_whatever_the_weights(kind):
 
 
 # Other worlds: 64-bit numbers, many devices.
-def rollout_facts():
-    """A rollout of the guide API as plain numbers with their dtypes, and the dtypes of a wrapped environment."""
-    config = make_config("mask", start_grid="random")
-    states, results = start(config, 5), []
-    for step in range(S):
-        results.append(batch_step(states, at(random_actions("mask", (S, 5)), step), config))
-        states = results[-1][0]
-    env, params = make_env("statistics", make_config("point", start_grid="partial"))
-    state, _ = env.reset(jax.random.key(0), params)
-    return {
-        "rollout": [(str(x.dtype), x.tolist()) for x in jax.tree.leaves(jax.device_get(results))],
-        "environment": [str(x.dtype) for x in jax.tree.leaves(env.step(state, PointAction(0, 0, 0), params))],
-    }
 
 
 def devices_agree(num_devices):
@@ -393,11 +359,6 @@ def run_here(call, **options):
     """Call a function of this file in a process of its own."""
     program = f"import json, conftest, jax, test_contract as c; print(json.dumps({call}))"
     return json.loads(run_python(program, path=os.path.dirname(__file__), **options))
-
-
-def test_64_bit_mode_gives_the_same_results():
-    # Both in fresh processes: a task's number in this one depends on the tests before.
-    assert run_here("c.rollout_facts()", JAX_ENABLE_X64="1") == run_here("c.rollout_facts()", JAX_ENABLE_X64="0")
 
 
 def test_eight_devices_give_the_same_bits_as_one():

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import jaxarc
-from jaxarc.constants import COPY, NEXT_DEMO_PAIR, PASTE, SUBMIT
+from jaxarc.constants import SUBMIT
 from jaxarc.datasets import TaskSet
-from jaxarc.envs import BboxAction, EnvParams
+from jaxarc.envs import EnvParams
 from jaxarc.envs.action_masks import legal_operation_mask
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.procedural import procedural_tasks
@@ -33,7 +33,6 @@ EVERYTHING = {
     "include_step_count": True,
     "include_submission_count": True,
 }
-NAMES = {"input_grid", "clipboard", "selection", "demonstrations", "operations", "step_count", "submission_count"}
 
 
 def make_config(**fields):
@@ -51,57 +50,6 @@ def plain(grid):
     padded = np.full(CANVAS, -1, np.int8)
     padded[: grid.shape[0], : grid.shape[1]] = grid
     return padded
-
-
-def act(operation, *corners):
-    return BboxAction(jnp.int32(operation), *[jnp.int32(corner) for corner in corners or (0, 0, 0, 0)])
-
-
-def test_working_grid_stands_alone_by_default():
-    _, seen = ENV.reset(jax.random.key(0), make_params(), 0, 1)
-    np.testing.assert_array_equal(seen, plain(TRAIN[1][0]))
-
-
-def test_everything_is_what_the_state_says():
-    params = make_params(**EVERYTHING)
-    state, seen = ENV.reset(jax.random.key(0), params, 0, 2)
-    assert set(seen) == {"working_grid", *NAMES}
-    assert not np.asarray(seen["operations"])[PASTE]
-    for operation, corners in ((4, (0, 0, 0, 0)), (COPY, (0, 0, 0, 1))):
-        state, seen, *_ = ENV.step(state, act(operation, *corners), params)
-    np.testing.assert_array_equal(seen["working_grid"], plain([[4, 2], [3, 4]]))
-    np.testing.assert_array_equal(seen["input_grid"], plain([[1, 2], [3, 4]]))
-    np.testing.assert_array_equal(seen["clipboard"], plain([[4, 2]]))
-    np.testing.assert_array_equal(seen["selection"], plain([[4, 2]]) >= 0)
-    assert np.asarray(seen["operations"])[PASTE]
-    assert not np.asarray(seen["operations"])[NEXT_DEMO_PAIR]
-    assert (int(seen["step_count"]), int(seen["submission_count"])) == (2, 0)
-
-
-def demonstrations(seen):
-    shown = seen["demonstrations"]
-    pairs = zip(np.asarray(shown["inputs"]), np.asarray(shown["outputs"]), strict=True)
-    return [pair for pair, used in zip(pairs, np.asarray(shown["mask"]), strict=True) if used]
-
-
-@pytest.mark.parametrize("played", [0, 1, 2])
-def test_training_leaves_out_the_pair_that_is_played(played):
-    _, seen = ENV.reset(jax.random.key(0), make_params(include_demonstrations=True), 0, played)
-    others = [p for p in range(3) if p != played]
-    assert int(seen["demonstrations"]["count"]) == 2
-    for (source, target), p in zip(demonstrations(seen), others, strict=True):
-        np.testing.assert_array_equal(source, plain(TRAIN[p][0]))
-        np.testing.assert_array_equal(target, plain(TRAIN[p][1]))
-    assert (np.asarray(seen["demonstrations"]["outputs"])[played] == -1).all()
-
-
-def test_test_mode_shows_all_demonstrations_and_no_test():
-    _, seen = ENV.reset(jax.random.key(0), make_params(mode="test", **EVERYTHING), 0, 1)
-    np.testing.assert_array_equal(seen["input_grid"], plain(TEST[1][0]))
-    assert int(seen["demonstrations"]["count"]) == 3
-    for (source, target), (raw_source, raw_target) in zip(demonstrations(seen), TRAIN, strict=True):
-        np.testing.assert_array_equal(source, plain(raw_source))
-        np.testing.assert_array_equal(target, plain(raw_target))
 
 
 GENERATED = procedural_tasks("transpose", (4, 4), num_train=2)

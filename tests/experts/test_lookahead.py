@@ -188,14 +188,6 @@ def test_shares_follow_worth_and_leave_out_what_is_not_allowed():
     np.testing.assert_allclose(cold[0], [0, 0, 1, 0], atol=1e-6)
 
 
-@pytest.mark.parametrize("temperature", [0, -1, float("nan")])
-def test_a_temperature_that_is_none_is_refused(temperature):
-    with pytest.raises(ValueError, match="temperature must be above 0"):
-        soft_choice(jnp.zeros(3), jnp.ones(3, bool), temperature)
-    with pytest.raises(ValueError, match="None takes the best"):
-        LookaheadAgent(make_world("bbox")[1].config, temperature=temperature)
-
-
 def test_the_best_candidates_solve_every_pair_in_a_rollout():
     env, params = make_world("point")
     agent = LookaheadAgent(params.config, NUM_CANDIDATES)

@@ -86,13 +86,6 @@ def test_devices_share_environments_as_evenly_as_can_be(num_envs, devices, each)
     assert padded_size(num_envs, mesh) == each * devices
 
 
-def test_a_batch_that_cannot_be_laid_out_is_refused():
-    with pytest.raises(ValueError, match="1 or more, got num_envs=0"):
-        envs_per_device(0, data_mesh(1))
-    with pytest.raises(ValueError, match=r"'data'.*\('rows',\)"):
-        envs_per_device(8, AbstractMesh((2,), ("rows",)))
-
-
 @pytest.mark.parametrize("numbers", [np, jax.numpy])
 def test_padding_repeats_the_last_row_and_can_be_dropped(numbers):
     mesh = AbstractMesh((4,), ("data",))

@@ -72,19 +72,6 @@ def test_jax_arrays_are_drawn_like_numpy_ones():
     assert draw_grid(jnp.asarray(GRID), jnp.asarray(selection)) == draw_grid(GRID, selection)
 
 
-@pytest.mark.parametrize(
-    ("grid", "words"),
-    [
-        (np.zeros((2, 2, 2), np.int8), "two axes.*\\(2, 2, 2\\)"),
-        (np.full((2, 2), 10), "-1..9, got 10..10"),
-        (np.full((2, 2), -2), "got -2..-2"),
-    ],
-)
-def test_a_wrong_grid_is_refused(grid, words):
-    with pytest.raises(ValueError, match=words):
-        draw_grid(grid)
-
-
 def test_a_selection_of_another_shape_is_refused():
     with pytest.raises(ValueError, match=r"\(2, 2\).*\(3, 4\)"):
         draw_grid(GRID, np.ones((2, 2), bool))

@@ -8,7 +8,7 @@ import pytest
 
 from jaxarc.agents import Experiment, Report, read_metrics
 from jaxarc.config import ConfigValidationError, JaxArcConfig, LoggingConfig, TaskConfig, TrainingConfig
-from jaxarc.runs import RunFolderError, create_run_folder, open_run_folder
+from jaxarc.runs import RunFolderError, create_run_folder
 from jaxarc.runs.folder import MetricsFile, git_revision, remove_unused
 
 RULES = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
@@ -46,25 +46,11 @@ def test_what_follows_the_lines_that_count_is_cut_off(tmp_path):
     assert file.cut(0) == read_metrics(file.path) == []
 
 
-def test_a_line_that_is_no_report_is_named(tmp_path):
-    path = tmp_path / "metrics.jsonl"
-    path.write_text('{"update": 0, "environment_steps": 0, "seconds": 0.0}\n{"upd')
-    with pytest.raises(ValueError, match=r"metrics\.jsonl.*2"):
-        read_metrics(path)
-
-
 def test_an_experiment_that_cannot_be_learned_is_refused_before_anything_compiles():
     with pytest.raises(ConfigValidationError, match=r"observation\.reveal_target must be True"):
         Experiment(RULES.with_fields(reveal_target=False))
     with pytest.raises(ConfigValidationError, match=r"task\.max_side.*3x3.*5"):
         Experiment(RULES.with_fields(max_grid_height=3, max_grid_width=3), task=TaskConfig(max_side=5))
-
-
-def test_a_folder_that_is_of_no_run_is_named(tmp_path):
-    with pytest.raises(RunFolderError, match="nowhere"):
-        open_run_folder(tmp_path / "nowhere")
-    with pytest.raises(RunFolderError, match=r"there is no config\.json in .*; name the folder of a run"):
-        open_run_folder(tmp_path)
 
 
 def test_a_lock_that_is_let_go_can_be_taken_again(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jaxarc.config import CheckpointConfig, SurrogateConfig, SurrogateTrainingConfig
-from jaxarc.runs import IncompatibleRunError, RunFolder, RunFolderError, TrainingDivergedError
+from jaxarc.runs import RunFolder, TrainingDivergedError
 from jaxarc.runs.folder import read_reports
 from jaxarc.surrogate import CandidateSet, TrainingBatchJAX
 from jaxarc.surrogate.agreement import agreement
@@ -133,14 +133,6 @@ def test_a_run_that_is_stopped_goes_on_as_if_it_were_not(whole, folder, steps):
     assert without_clocks(written) == without_clocks(whole.reports)
 
 
-def test_a_finished_run_has_nothing_to_go_on_with(whole, folder):
-    run(folder=folder)
-    lines = folder.metrics.read_bytes()
-    again = run(folder=folder, resume=True)
-    assert same(again.state, whole.state)
-    assert folder.metrics.read_bytes() == lines
-
-
 def test_an_interrupt_amid_a_report_leaves_the_checkpoint_before_it(whole, folder):
     problem, asked = Problem(), []
 
@@ -187,12 +179,3 @@ def test_the_newest_and_the_best_checkpoints_stay(folder, whole):
 def test_a_saved_model_comes_back_without_the_rest(whole, folder):
     run(folder=folder)
     assert same(load_model(folder, Problem(), "last"), whole.state.model)
-
-
-def test_other_choices_and_used_folders_are_refused(folder):
-    run(folder=folder, should_stop=after(4))
-    other = EXPERIMENT.replace(surrogate=EXPERIMENT.surrogate.replace(seed=4))
-    with pytest.raises(IncompatibleRunError, match=r"surrogate\.seed.*3.*4"):
-        run(other, folder, resume=True)
-    with pytest.raises(RunFolderError, match="holds a run already"):
-        run(folder=folder)

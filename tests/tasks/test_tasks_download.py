@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -243,19 +242,3 @@ def test_of_two_processes_one_downloads_and_the_other_waits(server, tiny, tmp_pa
     assert [process.returncode for process in processes] == [0, 0]
     assert len(server.asked) == 1
     assert has_published_set("tiny", tmp_path)
-
-
-def test_a_killed_process_leaves_nothing_that_stays(server, tiny, tmp_path):
-    server.answers.append(Answer(pause=0.02))
-    process = start_process(server, tmp_path)
-    assert process.stdout.readline() == "ready\n"
-    process.stdin.write("go\n")
-    while not any(file.stat().st_size > 20_000 for file in tmp_path.glob("downloads/tiny/*")):
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert parts(tmp_path) != []
-    download("tiny", folder=tmp_path)
-    assert has_published_set("tiny", tmp_path)
-    assert parts(tmp_path) == []

@@ -189,13 +189,6 @@ def test_buffer_lists_demonstrations_then_tests_task_by_task(tasks):
     assert [task_id_of(index) for index in buffer.registry_index.tolist()] == list(tasks.task_ids)
 
 
-def test_task_too_large_for_the_buffer_names_task_size_canvas_and_fixes(tasks):
-    with pytest.raises(ValueError, match=r"'five'.*0.*5x5.*3x4") as caught:
-        tasks.buffer((3, 4))
-    for part in ("canvas of at least 5x5", "max_grid_height", "select(max_side=3)"):
-        assert part in str(caught.value)
-
-
 def test_buffer_of_one_task_equals_the_packed_one(tasks):
     for task_id in tasks.task_ids:
         packed = tasks.select(ids=[task_id]).buffer((5, 5))

@@ -10,7 +10,7 @@ import pytest
 
 from jaxarc.datasets import sample_task_set
 from jaxarc.tasks import task_id_of
-from jaxarc.tasks.procedural import UnknownRuleError, names, procedural_names, procedural_tasks, register_rule
+from jaxarc.tasks.procedural import names, procedural_names, procedural_tasks, register_rule
 from jaxarc.tasks.procedural.whole_pictures import MapColors
 
 FIRST = jnp.int32(0)
@@ -116,17 +116,6 @@ def test_sampled_tasks_are_named_after_their_rules_and_cut_to_size():
     np.testing.assert_array_equal(
         first[: len(transpose.train[0][0])][:, : transpose.train[0][0].shape[1]], transpose.train[0][0]
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [("rotat", "'rotate'"), ("procedural/gravty", "'gravity'"), (["count", "colour-map"], "'color-map'")],
-)
-def test_unknown_name_names_the_nearest(name, hint):
-    with pytest.raises(UnknownRuleError) as caught:
-        procedural_tasks(name)
-    assert f"did you mean {hint}" in str(caught.value)
-    assert isinstance(caught.value, KeyError)
 
 
 @pytest.mark.parametrize(
