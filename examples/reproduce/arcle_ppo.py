@@ -25,11 +25,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 import jaxarc
 from jaxarc.evaluation import one_task_per_pair
 from jaxarc.wrappers import AutoReset
+
+try:
+    import optax
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}: pip install optax") from None
 
 SIDE, CELLS, COLORS, WIDTH, SUBMIT = 5, 25, 10, 32, 34
 SETTINGS = ("random", "3618c87e", "a79310a0")

@@ -21,7 +21,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 import jaxarc
 from jaxarc.datasets import TaskSet
@@ -29,10 +28,14 @@ from jaxarc.evaluation import one_task_per_pair
 from jaxarc.experts import Painter
 from jaxarc.traces import read_human_sessions, record_traces
 
+try:
+    import optax
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}: pip install optax") from None
+
 METHODS = {"cloning": 1, "transformer": 6}  # and the steps that are seen
-SIDE, CELLS, WIDTH, HEADS, LAYERS, MAX_ACTIONS = 5, 25, 64, 4, 2, 32
+SIDE, CELLS, WIDTH, HEADS, LAYERS, MAX_ACTIONS, BATCH, LEARNING_RATE = 5, 25, 64, 4, 2, 32, 128, 1e-3
 HELD_OUT, SPOILED, RESIZE, SUBMIT, CHANNELS, NUM_OPERATIONS = 30, 0.3, 33, 34, 33, 36
-BATCH, LEARNING_RATE = 128, 1e-3
 
 
 class Window(NamedTuple):
@@ -61,8 +64,7 @@ class Transformer(eqx.Module):
         self.cells, self.place = eqx.nn.Linear(CHANNELS, WIDTH, key=keys[0]), drawn(keys[1], CELLS)
         self.wanted, self.state = drawn(keys[2], 2), eqx.nn.Linear(2 * WIDTH, WIDTH, key=keys[3])
         self.operations, self.corners = drawn(keys[4], NUM_OPERATIONS), drawn(keys[5], CELLS)
-        self.position = drawn(keys[6], context)
-        norm = eqx.nn.LayerNorm(WIDTH)
+        self.position, norm = drawn(keys[6], context), eqx.nn.LayerNorm(WIDTH)
         attention = lambda key: eqx.nn.MultiheadAttention(HEADS, WIDTH, key=key)
         dense = lambda key: eqx.nn.MLP(WIDTH, WIDTH, 4 * WIDTH, 1, jax.nn.gelu, key=key)
         self.layers = [(norm, attention(key), norm, dense(key)) for key in keys[8:]]
@@ -79,8 +81,7 @@ class Transformer(eqx.Module):
         tokens = tokens.reshape(3 * count, WIDTH)
         allowed = jnp.tril(jnp.repeat(seen.real, 3) | jnp.eye(3 * count, dtype=bool))
         for norm_attention, attention, norm, dense in self.layers:
-            normed = jax.vmap(norm_attention)(tokens)
-            tokens = tokens + attention(normed, normed, normed, allowed)
+            tokens = tokens + attention(*[jax.vmap(norm_attention)(tokens)] * 3, allowed)
             tokens = tokens + jax.vmap(lambda token, norm=norm, dense=dense: dense(norm(token)))(tokens)
         known = jnp.broadcast_to(tokens[1::3, None], features.shape)
         scores = jnp.concatenate([features, cells, known], axis=2) @ self.scores.weight.T + self.scores.bias
@@ -126,8 +127,7 @@ def of_people(path: Path, pairs: TaskSet) -> list[tuple[int, list[tuple]]]:
 
 def is_of(name: str, pair: Any) -> bool:
     """Whether a session's task is that of a pair; Mini-ARC puts the title before the id."""
-    task_id = pair.task_id.split("/")[0]
-    return name == task_id or name.endswith(f"_{task_id}")
+    return f"_{name}".endswith(f"_{pair.task_id.split('/')[0]}")
 
 
 def edits(grid: np.ndarray, grids: list[np.ndarray]) -> list[tuple[int, int, int]]:
@@ -230,17 +230,17 @@ def main() -> None:
     about = {"sessions": len(solves), "right": int(solves.sum()), "actions": int(data.real.sum())}
     about |= {"pairs": [len(seen), len(unseen)], "seeds": options.seeds, "updates": options.updates}
     print(f"{about['sessions']} sessions, {about['right']} of them right, {about['actions']:,} actions")
-    shares_of = lambda solved: [part.mean(axis=-1).tolist() for part in np.split(np.asarray(solved), [len(seen)], -1)]
+    share = lambda solved: solved.mean(axis=-1).tolist()
+    shares_of = lambda solved: {"seen": share(solved[..., : len(seen)]), "unseen": share(solved[..., len(seen) :])}
     about["random"] = shares_of(solved_pairs(Transformer(jax.random.key(0), 1), 1, env, measured, noise=1e6))
-    print("random actions: {:.1%} of the seen, {:.1%} of the unseen pairs".format(*about["random"]))
+    print("random actions: {:.1%} of the seen, {:.1%} of the unseen pairs".format(*about["random"].values()))
     rows = []
     for method in options.methods:
         run = lambda key, n=METHODS[method]: solved_pairs(train(data, n, options.updates, key), n, env, measured)
         began = time.process_time()
         shares = shares_of(jax.lax.map(run, jax.random.split(jax.random.key(0), options.seeds)))
-        rows.append({"method": method, "seen": shares[0], "unseen": shares[1]})
-        rows[-1]["cpu_seconds"] = round(time.process_time() - began, 1)
-        text = ["/".join(f"{100 * share:.1f}" for share in part) for part in shares]
+        rows.append({"method": method, **shares, "cpu_seconds": round(time.process_time() - began, 1)})
+        text = ["/".join(f"{100 * share:.1f}" for share in part) for part in shares.values()]
         print(f"{method}: {text[0]} % of {len(seen)} seen, {text[1]} % of {len(unseen)} unseen pairs solved")
         if options.json:
             options.json.write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")

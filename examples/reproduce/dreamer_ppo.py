@@ -18,12 +18,16 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 import jaxarc
 from jaxarc.datasets import TaskSet
 from jaxarc.tasks import RawTask
 from jaxarc.wrappers import AutoReset
+
+try:
+    import optax
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}: pip install optax") from None
 
 RULES = {"flip": np.fliplr, "rotate": np.rot90, "diagonal": np.transpose}  # the diagonal takes two of the five actions
 OPERATIONS = (24, 25, 26, 27, 34)

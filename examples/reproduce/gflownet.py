@@ -19,9 +19,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 import jaxarc
+
+try:
+    import optax
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}: pip install optax") from None
 
 TASK = "74dd1130"  # index 178 of the sorted training tasks, the default of the authors' code: transpose a 3x3 grid
 OPERATIONS = (24, 25, 26, 27, 34)  # rotate, rotate back, flip left-right, flip up-down, submit

@@ -20,15 +20,18 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
 
 import jaxarc
 from jaxarc.datasets import TaskSet
 from jaxarc.evaluation import one_task_per_pair
 from jaxarc.wrappers import AutoReset
 
-NUM_ENVS, HELD_OUT, FIRST_SEED, NUM_POINTS = 512, 30, 42, 10
-CHANNELS, WIDTH = 16, 128
+try:
+    import optax
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}: pip install optax") from None
+
+NUM_ENVS, HELD_OUT, FIRST_SEED, NUM_POINTS, CHANNELS, WIDTH = 512, 30, 42, 10, 16, 128
 BALANCED = {"step_penalty": -0.02, "success_bonus": 10.0, "unsolved_submission_penalty": -1.0, "similarity_weight": 1.0}
 
 RULES = {"max_grid_height": 5, "max_grid_width": 5, "max_episode_steps": 100, "layout": "stacked"}
@@ -95,11 +98,8 @@ class Network(eqx.Module):
         return logits, dense(self.critic, hidden)[:, 0]
 
 
+dense = lambda layer, x: x @ layer.weight.T + layer.bias
 chosen = lambda values, actions: jnp.take_along_axis(values, actions[:, None], axis=1)[:, 0]
-
-
-def dense(layer: eqx.nn.Linear, x: jax.Array) -> jax.Array:
-    return x @ layer.weight.T + layer.bias
 
 
 class Sample(NamedTuple):

@@ -25,13 +25,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 import jaxarc
 from jaxarc.datasets import TaskSet
 from jaxarc.evaluation import one_task_per_pair
 from jaxarc.experts import Painter
 from jaxarc.traces import record_traces
+
+try:
+    import optax
+except ModuleNotFoundError as error:
+    raise SystemExit(f"{error}: pip install optax") from None
 
 METHODS = ("cloning", "best", "returns", "iql")
 SIDE, WIDTH, HELD_OUT, SPOILED, MAX_ACTIONS = 5, 32, 30, 0.3, 20
@@ -192,9 +196,10 @@ def main() -> None:
     static = eqx.partition(network(jax.random.key(0)), eqx.is_array)[1]
     about = {"sessions": len(solves), "right": int(solves.sum()), "actions": len(data.action)}
     about |= {"pairs": [len(seen), len(unseen)], "seeds": options.seeds, "updates": options.updates}
-    shares_of = lambda solved: [part.mean(axis=-1).tolist() for part in np.split(np.asarray(solved), [len(seen)], -1)]
+    share = lambda solved: solved.mean(axis=-1).tolist()
+    shares_of = lambda solved: {"seen": share(solved[..., : len(seen)]), "unseen": share(solved[..., len(seen) :])}
     about["random"] = shares_of(solved_pairs(network(jax.random.key(0)), env, measured, 0.0, noise=1e6))
-    print("random actions: {:.1%} of the seen, {:.1%} of the unseen pairs".format(*about["random"]))
+    print("random actions: {:.1%} of the seen, {:.1%} of the unseen pairs".format(*about["random"].values()))
     rows = []
     for method in options.methods:
         wanted = 1.0 if method == "returns" else 0.0
@@ -205,9 +210,8 @@ def main() -> None:
 
         began = time.process_time()
         shares = shares_of(jax.jit(jax.vmap(run))(jax.random.split(jax.random.key(0), options.seeds)))
-        rows.append({"method": method, "seen": shares[0], "unseen": shares[1]})
-        rows[-1]["cpu_seconds"] = round(time.process_time() - began, 1)
-        text = ["/".join(f"{100 * share:.1f}" for share in part) for part in shares]
+        rows.append({"method": method, **shares, "cpu_seconds": round(time.process_time() - began, 1)})
+        text = ["/".join(f"{100 * share:.1f}" for share in part) for part in shares.values()]
         print(f"{method}: {text[0]} % of {len(seen)} seen, {text[1]} % of {len(unseen)} unseen pairs solved")
         if options.json:
             options.json.write_text(json.dumps({**about, "rows": rows}, indent=1) + "\n")

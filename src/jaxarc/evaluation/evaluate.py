@@ -63,7 +63,7 @@ def evaluate(
     *,
     answers_visible: bool = False,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
-    flat_actions: bool | None = None,  # so that it takes what make takes
+    flat_actions: bool | None = None,
     **fields: Any,
 ) -> Evaluation:
     """Let an agent submit grids for every test input of a task set, and score them.
