@@ -1,6 +1,7 @@
 """``jaxarc replay``: episodes in one HTML file, to look at step by step, or as a picture."""
 
 import re
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Final
@@ -9,6 +10,9 @@ import jax
 import typer
 from rich.console import Console
 
+import jaxarc.games
+from jaxarc.agents import GameAgent, load_game_agent
+from jaxarc.agents.saved_agent import saved_experiment
 from jaxarc.cli.console import DEFAULT_FORMAT, AgentSeedOption, print_line, progress_bar
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, require_kind
 from jaxarc.cli.replay_sources import (
@@ -24,6 +28,7 @@ from jaxarc.cli.trace_options import CacheOption, FormatOption
 from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.experts.expert import EXPERTS
 from jaxarc.files import write_whole
+from jaxarc.games.frames import OwnFrames
 from jaxarc.games.game import HEX_COLORS
 from jaxarc.games.recordings import is_recording, read_recording
 from jaxarc.render.drawings import episodes_file
@@ -85,6 +90,9 @@ def replay(
     if path.is_file() and is_recording(path):
         _replay_game(path, output)
         return
+    if path.is_dir() and (name := saved_experiment(RunFolder(path), checkpoint).game.name):
+        _replay_agent(load_game_agent(path, checkpoint=checkpoint, seed=agent_seed), name, output)
+        return
     most = most or (_MOST if kind == ".html" else 1)
     if path.is_dir():
         if dataset is not None:
@@ -133,6 +141,15 @@ def _replay_game(path: Path, output: Path) -> None:
     last = recording.steps[-1].seen
     words = f"{len(steps):,} actions, {last.levels_completed} of {last.win_levels} levels"
     print_line(Console(), f"{recording.game}, {words}: {output} ({len(content) / 2**20:.1f} MiB)")
+
+
+def _replay_agent(agent: GameAgent, name: str, output: Path) -> None:
+    """Let an agent play the game that it learned, and write it into a page."""
+    with tempfile.TemporaryDirectory() as folder:
+        recording = Path(folder) / "played.jsonl"
+        played = agent.play(OwnFrames(*jaxarc.games.make(name)), recording=recording)
+        _replay_game(recording, output)
+    print_line(Console(), f"official score {played.score:.1f}, actions {' '.join(map(str, played.actions))}")
 
 
 def _about(batches: Sequence[EpisodeBatch]) -> dict[str, str]:
