@@ -2,7 +2,8 @@
 
 ``python docs/make_game_table.py`` prints the table of ``docs/games.json``. ``--measure`` fills that file anew: it
 solves every level, counts actions per second, and lets the explorer play. ``--python PYTHON`` names an interpreter
-(3.12 or later) with arcengine, which plays the twins of five games. Run it on a quiet machine.
+(3.12 or later) with arcengine, which plays the twins of five games. Run it on a quiet machine; it takes ten minutes,
+most of them to compile. ``--run RUN`` lets the agent of a run of ``jaxarc train experiment=games_NAME`` play.
 """
 
 import argparse
@@ -13,11 +14,13 @@ from pathlib import Path
 import jax
 
 import jaxarc.games
+from jaxarc.agents import load_game_agent, read_metrics
 from jaxarc.files import write_whole
 from jaxarc.games.explorer import explore
 from jaxarc.games.frames import OwnFrames
 from jaxarc.games.game_speed import measure_speed
 from jaxarc.games.level_solver import solve
+from jaxarc.runs import RunFolder
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "docs" / "games.json"
@@ -68,9 +71,31 @@ def measure(name: str, python: str | None) -> dict:
     return row
 
 
+def play_run(run: str) -> tuple[str, dict]:
+    """Return the game that a run learned, and how its last agent plays it."""
+    agent = load_game_agent(run, checkpoint="last")
+    game = agent.policy.game
+    played = agent.play(OwnFrames(*jaxarc.games.make(game.name)), EXPLORER_ACTIONS)
+    last = read_metrics(RunFolder(Path(run)).metrics)[-1]
+    return game.name, {
+        "ppo_score": round(played.score, 1),
+        "ppo_levels": played.levels_completed,
+        "ppo_steps": last.environment_steps,
+        "ppo_unseen": None if last.evaluation_solve_rate is None else round(100 * last.evaluation_solve_rate, 1),
+    }
+
+
+def _agent(row: dict) -> str:
+    """Say what the agent of a game is, its score, and the levels that it completes."""
+    if "ppo_score" not in row:
+        return f"explorer {row['explorer_score']:.1f}, {row['explorer_levels']}"
+    unseen = "" if row["ppo_unseen"] is None else f"; unseen {row['ppo_unseen']:.1f} %"
+    return f"PPO {row['ppo_score']:.1f}, {row['ppo_levels']}{unseen}"
+
+
 def table(rows: list[dict]) -> str:
     lines = [
-        "| Game | Mechanics | Levels | Solver's actions | Actions/s | arcengine's | Explorer: score, levels |",
+        "| Game | Mechanics | Levels | Solver's actions | Actions/s | arcengine's | Agent: score, levels |",
         "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
@@ -78,24 +103,33 @@ def table(rows: list[dict]) -> str:
         solver = " ".join(map(str, row["actions"]))
         speed = f"{row['actions_per_second'] / 1e6:.2f} M"
         other = f"{row['arcengine_per_second'] / 1e3:.1f} k" if "arcengine_per_second" in row else ""
-        explorer = f"{row['explorer_score']:.1f}, {row['explorer_levels']}"
         lines.append(
-            f"| {row['game']} | {MECHANICS[row['game']]} | {levels} | {solver} | {speed} | {other} | {explorer} |"
+            f"| {row['game']} | {MECHANICS[row['game']]} | {levels} | {solver} | {speed} | {other} | {_agent(row)} |"
         )
     return "\n".join(lines)
+
+
+def _write(rows: dict[str, dict]) -> None:
+    write_whole(TABLE, (json.dumps([rows[one] for one in sorted(rows)], indent=1) + "\n").encode())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", action="store_true")
     parser.add_argument("--python", metavar="PYTHON")
+    parser.add_argument("--run", metavar="RUN", action="append", default=[])
     parser.add_argument("games", nargs="*", default=list(jaxarc.games.NAMES))
     told = parser.parse_args()
     rows = {row["game"]: row for row in json.loads(TABLE.read_text())} if TABLE.exists() else {}
     for name in told.games if told.measure else ():
-        rows[name] = measure(name, told.python)
-        write_whole(TABLE, (json.dumps([rows[one] for one in sorted(rows)], indent=1) + "\n").encode())
+        agent = {field: value for field, value in rows.get(name, {}).items() if field.startswith("ppo")}
+        rows[name] = {**measure(name, told.python), **agent}
+        _write(rows)
         jax.clear_caches()
+    for run in told.run:
+        name, played = play_run(run)
+        rows[name] |= played
+        _write(rows)
     print(table([rows[name] for name in sorted(rows)]))
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import jax.numpy as jnp
 
 from jaxarc.config import AugmentationConfig, JaxArcConfig
-from jaxarc.config.choices import EXPERIMENT, RULES, choices_of, read_choice, read_preset
+from jaxarc.config.choices import RULES, editing_presets, read_choice, read_preset
 from jaxarc.constants import SUBMIT
 from jaxarc.datasets.catalogue import FoundTask, GivenTasks, UnknownDatasetError, find_task, load_tasks
 from jaxarc.datasets.task_set import TaskSet, task_weights
@@ -150,7 +150,7 @@ def _find_task(word: str, error: UnknownDatasetError) -> FoundTask:
     except UnknownTaskError:
         if "/" in word:  # a task that its dataset does not have, with the nearest ids
             raise
-    presets = [STARTER, *choices_of(EXPERIMENT)]
+    presets = [STARTER, *editing_presets()]
     near = difflib.get_close_matches(word, presets, n=1)
     hint = f"; did you mean the preset {near[0]!r}?" if near else ""
     raise UnknownDatasetError(f"{error}; or the id of a task, or a preset: {', '.join(presets)}{hint}") from None
@@ -168,7 +168,7 @@ def _find_preset(
     name: str, config: JaxArcConfig | None, fields: Mapping[str, Any]
 ) -> tuple[TaskSet | TaskGenerator, JaxArcConfig] | None:
     preset, _, split = name.partition("/")
-    if preset not in choices_of(EXPERIMENT) or split not in ("", "training", "evaluation"):
+    if preset not in editing_presets() or split not in ("", "training", "evaluation"):
         return None
     found = read_preset(preset)
     settings = (config or found.rules).with_fields(**fields)

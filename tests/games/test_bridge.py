@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 import jaxarc.games
+from jaxarc.agents import GameAgent
+from jaxarc.agents.game_policy import GamePolicy
+from jaxarc.config import NetworkConfig
 from jaxarc.games import GameError, GameParams
 from jaxarc.games.explorer import explore
 from jaxarc.games.frames import OwnFrames, to_number
@@ -130,6 +133,16 @@ def test_the_explorer_plays_through_the_bridge(folder):
     found = explore(open_environment("ice", folder), 40)
     assert found == explore(OwnFrames(*jaxarc.games.make("ice")), 40)
     assert found.levels_completed > 0
+
+
+def test_a_trained_policy_plays_through_the_bridge_as_here(folder):
+    env, params = jaxarc.games.make("lamps")
+    policy = GamePolicy.create(jax.random.key(0), env.game, NetworkConfig(kind="residual_cnn", hidden_size=4))
+    agent = GameAgent(policy, 5)
+    through = agent.play(open_environment("lamps", folder), 40)
+    assert through == agent.play(OwnFrames(env, params), 40)
+    baselines = [level.baseline for level in env.game.levels]
+    assert through == agent.play(ArcadeFrames(jaxarc.games.as_arcengine("lamps"), baselines), 40)
 
 
 def test_a_folder_without_games_and_a_game_that_is_not_there_are_told(tmp_path, folder):

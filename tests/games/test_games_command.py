@@ -53,10 +53,26 @@ def test_a_baseline_that_the_search_does_not_find_is_an_error(baseline, code, ca
     assert result["levels"] == [{"level": 0, "baseline": baseline, "actions": 2, "states": 2, "holds": baseline == 2}]
 
 
-def test_the_page_has_each_game_and_the_pictures_are_those_of_the_levels():
-    spec = importlib.util.spec_from_file_location("make_game_pictures", ROOT / "docs" / "make_game_pictures.py")
+def load_script(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
+    return script
+
+
+def test_the_table_of_the_page_is_that_of_the_measurements_and_has_all_games():
+    script = load_script("make_game_table")
+    rows = json.loads(script.TABLE.read_text(encoding="utf-8"))
+    assert [row["game"] for row in rows] == list(jaxarc.games.NAMES) == list(script.MECHANICS)
+    for row in rows:
+        assert row["actions"] == [level.baseline for level in jaxarc.games.game(row["game"]).levels]
+        assert row["actions_per_second"] >= 1e6
+        assert row["compile_seconds"] <= 5
+    assert script.table(rows) in (ROOT / "docs" / "games.md").read_text(encoding="utf-8")
+
+
+def test_the_page_has_each_game_and_the_pictures_are_those_of_the_levels():
+    script = load_script("make_game_pictures")
     page = (ROOT / "docs" / "games.md").read_text(encoding="utf-8")
     for name in jaxarc.games.NAMES:
         game = jaxarc.games.game(name)
@@ -65,3 +81,4 @@ def test_the_page_has_each_game_and_the_pictures_are_those_of_the_levels():
         assert f"{min(baselines)} to {max(baselines)}{' +' if game.generate else ''} |" in page
         assert f"images/games/{name}.svg" in page
         assert (script.FOLDER / f"{name}.svg").read_text(encoding="utf-8") == script.picture(name)
+    assert (script.FOLDER.parent / "games.svg").read_text(encoding="utf-8") == script.strip()

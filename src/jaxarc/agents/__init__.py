@@ -2,6 +2,8 @@
 
 from jaxarc.agents.edits import Edit
 from jaxarc.agents.experiment import Experiment, Report, read_metrics
+from jaxarc.agents.game_agent import GameAgent, load_game_agent
+from jaxarc.agents.game_levels import load_levels
 from jaxarc.agents.policy import EditPolicy, PolicyOutput
 from jaxarc.agents.ppo import LearnerState, Losses, TrainConfig, Trajectories, make_optimizer
 from jaxarc.agents.saved_agent import EditAgent, TrainedAgent, load_agent, load_policy
@@ -14,6 +16,7 @@ __all__ = [
     "EditAgent",
     "EditPolicy",
     "Experiment",
+    "GameAgent",
     "LearnerState",
     "Losses",
     "PolicyOutput",
@@ -24,6 +27,8 @@ __all__ = [
     "TrainingState",
     "Trajectories",
     "load_agent",
+    "load_game_agent",
+    "load_levels",
     "load_pairs",
     "load_policy",
     "make_optimizer",

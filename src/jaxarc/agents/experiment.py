@@ -14,6 +14,7 @@ from jaxarc.config import (
     CheckpointConfig,
     CloningConfig,
     CurriculumConfig,
+    GameConfig,
     JaxArcConfig,
     LoggingConfig,
     NetworkConfig,
@@ -24,6 +25,7 @@ from jaxarc.config import (
 )
 from jaxarc.config.choices import rules_for_editing
 from jaxarc.experts import missing_for_painting
+from jaxarc.games import GameError, game
 from jaxarc.runs.folder import read_reports
 
 
@@ -38,6 +40,7 @@ class Experiment(CheckedConfig):
     cloning: CloningConfig = field(default_factory=CloningConfig)
     schedule: ScheduleConfig = field(default_factory=ScheduleConfig)
     task: TaskConfig = field(default_factory=TaskConfig)
+    game: GameConfig = field(default_factory=GameConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     curriculum: CurriculumConfig = field(default_factory=CurriculumConfig)
     parallel: ParallelConfig = field(default_factory=ParallelConfig)
@@ -78,6 +81,8 @@ class Experiment(CheckedConfig):
         ]
 
     def validate(self) -> list[str]:
+        if self.game.name:
+            return self._check_game()
         if self.answer.is_hidden:
             problems = missing_for_answer_prediction(self.environment) or missing_for_editing(
                 answer_shown_config(self.environment)
@@ -89,6 +94,21 @@ class Experiment(CheckedConfig):
         if self.parallel.num_devices:
             problems += self.uneven_over(self.parallel.num_devices)
         return problems + self.task.too_large_for(self.environment.grid_shape)
+
+    def _check_game(self) -> list[str]:
+        """Say what does not go with a game."""
+        try:
+            makes_levels = game(self.game.name).generate is not None
+        except GameError as error:
+            return [f"game.name: {error}"]
+        problems = self.uneven_over(self.parallel.num_devices) if self.parallel.num_devices else []
+        if self.game.num_sets and not makes_levels:
+            problems.append(f"game.num_sets must be 0, as {self.game.name} makes no random levels")
+        if self.answer.is_hidden or self.cloning.num_updates:
+            problems.append("a game has no answer and no expert, so answer.source must be 'shown', and cloning off")
+        if self.network.kind != "residual_cnn":
+            problems.append(f"network.kind must be 'residual_cnn' for a game, got {self.network.kind!r}")
+        return problems
 
 
 @dataclass(frozen=True)
@@ -106,6 +126,7 @@ class Report:
     episode_solve_rate: float | None = None  # of those episodes: sampled edits, some starts partly solved
     train_solve_rate: float | None = None  # of the training pairs, each played once by the greedy policy
     evaluation_solve_rate: float | None = None  # of the unseen pairs, each played once by the greedy policy
+    game_score: float | None = None  # official score of a game's own levels, 0 .. 100, by the greedy policy
     policy_loss: float | None = None
     value_loss: float | None = None
     entropy: float | None = None
@@ -122,7 +143,8 @@ class Report:
 
     @property
     def score(self) -> float | None:
-        return self.evaluation_solve_rate
+        # Of a game that makes no levels none is unseen.
+        return self.train_solve_rate if self.evaluation_solve_rate is None else self.evaluation_solve_rate
 
 
 def read_metrics(path: Path) -> list[Report]:

@@ -1,7 +1,8 @@
 """A policy over grid edits that chooses the parts of an edit one after the other."""
 
+import abc
 from collections.abc import Callable
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import equinox as eqx
 import jax
@@ -109,15 +110,39 @@ def _find_by_running_sum(
 
 
 class PolicyOutput(NamedTuple):
-    """An edit for each environment, and what learning needs to know about it."""
+    """An edit for each environment, or the choice of another policy, and what learning needs to know about it."""
 
-    edit: Edit
+    edit: Any  # Edit, of an EditPolicy
     log_prob: Float32[Array, " B"]  # of the parts that the kind needs
     entropy: Float32[Array, " B"]  # of each choice given those before it; its mean is that of the whole edit
     value: Float32[Array, " B"]
 
 
-class EditPolicy(eqx.Module):
+class ActorCritic(eqx.Module):
+    """What an algorithm trains: choices by logits, and values; abstract. It takes a batch of observations."""
+
+    @abc.abstractmethod
+    def sample(self, key: PRNGKey, observation: Observation, shard: DataShard = UNSHARDED) -> PolicyOutput:
+        """Draw a choice for each observation."""
+
+    @abc.abstractmethod
+    def act(self, observation: Observation) -> Any:
+        """Return the action of the likeliest choice."""
+
+    @abc.abstractmethod
+    def evaluate(self, observation: Observation, edit: Any) -> PolicyOutput:
+        """Return log-probability, entropy and value of given choices."""
+
+    @abc.abstractmethod
+    def value(self, observation: Observation) -> Float32[Array, " B"]:
+        """Return the expected discounted reward from each observation on."""
+
+    @abc.abstractmethod
+    def to_action(self, edit: Any) -> Any:
+        """Turn choices into actions of the environment."""
+
+
+class EditPolicy(ActorCritic):
     """Chooses among the actions that an environment with boxes allows.
 
     It takes a batch of observations with the keys ``working_grid``, ``target_grid`` and ``step_count``.

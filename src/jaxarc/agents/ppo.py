@@ -6,7 +6,7 @@ What else an update of a run does stands in ``updates.py``. Another algorithm is
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -14,11 +14,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float32, Int32, PyTree
 
-from jaxarc.agents.edits import Edit
-from jaxarc.agents.policy import EditPolicy, PolicyOutput
+from jaxarc.agents.policy import ActorCritic, PolicyOutput
 from jaxarc.config import AgentConfig, AnswerConfig, CloningConfig, NetworkConfig, ScheduleConfig
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.nn.update import entropy_weight_schedule, learning_rate_schedule
 from jaxarc.parallel.mesh import UNSHARDED, DataShard
 from jaxarc.types import Observation, PRNGKey
@@ -43,7 +41,7 @@ class Trajectories(NamedTuple):
     """S steps of B environments."""
 
     observation: Observation  # before each step, leaves [S, B, ...]
-    edit: Edit  # leaves [S, B]
+    edit: Any  # leaves [S, B]
     log_prob: Float32[Array, "S B"]  # when the edit was drawn
     value: Float32[Array, "S B"]  # of the observation
     reward: Float32[Array, "S B"]
@@ -71,7 +69,7 @@ class EpisodeCounts(NamedTuple):
 
 
 def collect(
-    policy: EditPolicy,
+    policy: ActorCritic,
     env: EpisodeStatistics,
     params: EnvParams,
     states: StatisticsState,
@@ -91,7 +89,7 @@ def collect(
         shard: of the environments that these are; the counts are of these alone.
     """
 
-    def act(key: PRNGKey, observation: Observation, states: StatisticsState) -> tuple[StructuredAction, PolicyOutput]:
+    def act(key: PRNGKey, observation: Observation, states: StatisticsState) -> tuple[Any, PolicyOutput]:
         # The value belongs to the observation before the step. A truncated episode is over after it, and the
         # environment has begun the next one, so the value of its final observation is taken here.
         output = policy.sample(key, observation, shard)
@@ -129,7 +127,7 @@ def collect(
 
 
 def _value_where_needed(
-    policy: EditPolicy, observation: Observation, needed: Bool[Array, " B"]
+    policy: ActorCritic, observation: Observation, needed: Bool[Array, " B"]
 ) -> Float32[Array, " B"]:
     """Value the observations if any is needed: truncations are rare, and the network is most of a step's cost."""
     return jax.lax.cond(
@@ -143,7 +141,7 @@ class UpdateBatch(NamedTuple):
     """Samples of a loss, one for each step."""
 
     observation: Observation
-    edit: Edit
+    edit: Any
     log_prob: Float32[Array, "*B"]  # when the edit was drawn
     advantage: Float32[Array, "*B"]  # of mean 0 and deviation 1 over an update, if normalized
     value_target: Float32[Array, "*B"]
@@ -268,13 +266,13 @@ class Losses(NamedTuple):
 
 
 LossFunction: TypeAlias = Callable[
-    [EditPolicy, UpdateBatch, AgentConfig, Float32[Array, ""]], tuple[Float32[Array, ""], Losses]
+    [ActorCritic, UpdateBatch, AgentConfig, Float32[Array, ""]], tuple[Float32[Array, ""], Losses]
 ]
 """From a policy, samples with leaves [N, ...], the config and the weight of the entropy to what is minimized."""
 
 
 def ppo_loss(
-    policy: EditPolicy, samples: UpdateBatch, config: AgentConfig, entropy_weight: Float32[Array, ""]
+    policy: ActorCritic, samples: UpdateBatch, config: AgentConfig, entropy_weight: Float32[Array, ""]
 ) -> tuple[Float32[Array, ""], Losses]:
     """Return the loss of proximal policy optimization (Schulman et al. 2017, https://arxiv.org/abs/1707.06347).
 
@@ -310,7 +308,7 @@ def ppo_loss(
 class LearnerState(eqx.Module):
     """The part of training that an update changes."""
 
-    policy: EditPolicy
+    policy: ActorCritic
     optimizer_state: PyTree[Array]
     num_updates: Int32[Array, ""]  # so far
 

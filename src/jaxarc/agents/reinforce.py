@@ -5,14 +5,14 @@ import functools
 import jax.numpy as jnp
 from jaxtyping import Array, Float32
 
-from jaxarc.agents.policy import EditPolicy
+from jaxarc.agents.policy import ActorCritic
 from jaxarc.agents.ppo import Losses, UpdateBatch
 from jaxarc.agents.ppo import update as minimize
 from jaxarc.config import AgentConfig
 
 
 def reinforce_loss(
-    policy: EditPolicy, samples: UpdateBatch, config: AgentConfig, entropy_weight: Float32[Array, ""]
+    policy: ActorCritic, samples: UpdateBatch, config: AgentConfig, entropy_weight: Float32[Array, ""]
 ) -> tuple[Float32[Array, ""], Losses]:
     """Return the loss of REINFORCE with a learned baseline (Williams 1992, https://doi.org/10.1007/BF00992696).
 

@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Array, Int32, Key
 
 from jaxarc.agents.experiment import Experiment
-from jaxarc.agents.policy import EditPolicy
+from jaxarc.agents.game_policy import GamePolicy
+from jaxarc.agents.policy import ActorCritic, EditPolicy
 from jaxarc.agents.predictor import Predictor, PredictorState, answer_shown_config, predict_answer, with_answer
 from jaxarc.config import JaxArcConfig, build
 from jaxarc.config.agent_training import Precision
@@ -19,6 +20,7 @@ from jaxarc.envs.compilation import require_own_jax
 from jaxarc.envs.structured_actions import BboxAction, StructuredAction
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.files import locate_run
+from jaxarc.games import game
 from jaxarc.nn.layers import DTYPES, cast_floats, products_in, require_precision
 from jaxarc.prng import keys_of_seeds
 from jaxarc.runs.checkpoint import CheckpointError, load_checkpoint
@@ -51,6 +53,20 @@ def saved_experiment(folder: RunFolder, which: WhichCheckpoint) -> Experiment:
     return build(Experiment, config)
 
 
+def saved_editing_experiment(folder: RunFolder, which: WhichCheckpoint) -> Experiment:
+    """Read by which experiment the agents of a run learned to edit.
+
+    Warns, raises:
+        As :func:`saved_experiment`; and CheckpointError: they learned a game.
+    """
+    experiment = saved_experiment(folder, which)
+    if name := experiment.game.name:
+        raise CheckpointError(
+            f"the run {folder.path} learned the game {name!r}; jaxarc.agents.load_game_agent plays it"
+        )
+    return experiment
+
+
 def is_surrogate(config: Mapping[str, Any]) -> bool:
     """Whether the config of a checkpoint is that of a surrogate's run, and not of an agent's."""
     return "surrogate" in config
@@ -62,8 +78,10 @@ def load_policy(
     seed: int | None = None,
     rules: JaxArcConfig | None = None,
     precision: Precision = "float32",
-) -> tuple[EditPolicy, Predictor | None]:
+) -> tuple[Any, Predictor | None]:
     """Load the policy of one seed, and the predictor of its targets; None where the answer is shown.
+
+    It is an :class:`EditPolicy`, or of a run that learned a game a :class:`~jaxarc.agents.game_policy.GamePolicy`.
 
     Args:
         folder: of the run.
@@ -183,7 +201,7 @@ def load_agent(
     """
     require_precision(precision, "load_agent")
     folder = open_run_folder(locate_run(Path(run)))
-    rules = saved_experiment(folder, checkpoint).environment.with_fields(**fields)
+    rules = saved_editing_experiment(folder, checkpoint).environment.with_fields(**fields)
     policy, predictor = load_policy(folder, checkpoint, seed, rules, precision)
     return TrainedAgent(policy, rules, samples, precision, predictor)
 
@@ -207,8 +225,13 @@ def policy_shapes(experiment: Experiment, rules: JaxArcConfig) -> dict[str, Any]
     is_hidden = train_config.answer.is_hidden
     shown = answer_shown_config(rules) if is_hidden else rules
 
+    def make_policy(key: Key[Array, ""]) -> ActorCritic:
+        if name := experiment.game.name:
+            return GamePolicy.create(key, game(name), train_config.network)
+        return EditPolicy.create(key, shown, train_config.network)
+
     def make(key: Key[Array, ""]) -> dict[str, Any]:
-        policy = {_POLICY: EditPolicy.create(key, shown, train_config.network)}
+        policy = {_POLICY: make_policy(key)}
         return policy | ({_PREDICTOR: PredictorState.create(key, train_config).predictor} if is_hidden else {})
 
     keys = keys_of_seeds(experiment.training.seeds)

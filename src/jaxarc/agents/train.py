@@ -15,6 +15,7 @@ from jaxtyping import Array, Key
 
 from jaxarc.agents.cloning import CloningExamples, TraceExampleError, load_examples
 from jaxarc.agents.experiment import Experiment, Report
+from jaxarc.agents.game_levels import GameLevels
 from jaxarc.agents.ppo import TrainConfig
 from jaxarc.agents.updates import (
     Progress,
@@ -71,7 +72,7 @@ class AgentResult(TrainResult):
 
 def train(
     experiment: Experiment,
-    pairs: TrainingPairs,
+    pairs: TrainingPairs | GameLevels,
     folder: RunFolder | None = None,
     on_report: Callable[[Report], None] = lambda report: None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -81,7 +82,7 @@ def train(
     """Train an agent of each seed, and evaluate it on every training pair and every evaluation pair.
 
     Arguments, result and errors are those of :func:`jaxarc.runs.loop.run`; ``pairs`` are the tasks to learn and to
-    evaluate on. The folder also gets tables of all training tasks and all evaluation pairs.
+    evaluate on, or the levels of a game. The folder also gets tables of all training tasks and all evaluation pairs.
     """
     training = AgentTraining(experiment, pairs)
     result = run(training, experiment, folder, on_report, should_stop, resume=resume)
@@ -112,7 +113,7 @@ class AgentTraining(Trainable):
     advice: ClassVar[str] = "lower schedule.learning_rate or agent.max_grad_norm"
     clock_counts_reports: ClassVar[bool] = True
 
-    def __init__(self, experiment: Experiment, pairs: TrainingPairs):
+    def __init__(self, experiment: Experiment, pairs: TrainingPairs | GameLevels):
         self.experiment = experiment
         self.pairs = pairs
         self.played: TaskResults | None = None  # what the newest evaluation returned
@@ -198,7 +199,11 @@ class AgentTraining(Trainable):
         num_train = self.pairs.num_train
         # [K, T] -> two blocks of columns. A block without a pair has no rate, and the report then says None.
         parts = {"train_solve_rate": solved[:, :num_train], "evaluation_solve_rate": solved[:, num_train:]}
-        return [{name: part[k].mean().item() for name, part in parts.items() if part.size} for k in range(len(solved))]
+        rates = [{name: part[k].mean().item() for name, part in parts.items() if part.size} for k in range(len(solved))]
+        if isinstance(self.pairs, GameLevels):
+            for k, of_seed in enumerate(rates):
+                of_seed["game_score"] = self.pairs.score(solved[k], np.asarray(played.steps)[k])
+        return rates
 
     def report(
         self,

@@ -14,7 +14,9 @@ from jaxtyping import Array, Float32, Int8, Int32, Key, UInt32
 
 from jaxarc.agents import ppo, reinforce
 from jaxarc.agents.cloning import CloningExamples, clone_examples, clone_expert
-from jaxarc.agents.policy import EditPolicy
+from jaxarc.agents.game_levels import LevelEpisodes, LevelParams, LevelSet, play_levels
+from jaxarc.agents.game_policy import GamePolicy
+from jaxarc.agents.policy import ActorCritic, EditPolicy
 from jaxarc.agents.ppo import (
     EpisodeCounts,
     LearnerState,
@@ -37,7 +39,6 @@ from jaxarc.config import AgentConfig, CurriculumConfig, JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.evaluation import TaskResults, play_every_task
 from jaxarc.evaluation.solve_rate import first_state, without_augmentation
 from jaxarc.experts import GreedyPainter
@@ -78,7 +79,7 @@ class TrainingState(eqx.Module):
     key: UInt32[Array, "words"]  # for the next update; never used before
 
     @property
-    def players(self) -> tuple[EditPolicy, Predictor | None]:
+    def players(self) -> tuple[ActorCritic, Predictor | None]:
         """The policy that is evaluated, and what predicts its targets."""
         return self.learner.policy, None if self.predictor_state is None else self.predictor_state.predictor
 
@@ -117,9 +118,10 @@ def start_seed(
     """Make a fresh policy, its optimizer, the first states of the environments and a curriculum of unseen tasks."""
     key_policy, key_envs, key_state, key_predictor, key_clone = jax.random.split(key, 5)
     shown = answer_shown_params(params, train_config)
-    policy = EditPolicy.create(key_policy, shown.config, train_config.network)
+    policy = make_policy(key_policy, shown, train_config)
     optimizer_state = make_optimizer(train_config).init(eqx.filter(policy, eqx.is_array))
-    env_states, _ = jax.vmap(_ENV.reset, (0, None))(jax.random.split(key_envs, train_config.agent.num_envs), shown)
+    env = environment_of(params)
+    env_states, _ = jax.vmap(env.reset, (0, None))(jax.random.split(key_envs, train_config.agent.num_envs), shown)
     if examples is not None:
         policy = clone_examples(policy, examples, key_clone, train_config.cloning, train_config.agent)
     elif train_config.cloning.num_updates:
@@ -133,6 +135,18 @@ def start_seed(
         curriculum=start_curriculum(params.weights, curriculum),
         key=jax.random.key_data(key_state),
     )
+
+
+def environment_of(params: EnvParams | LevelParams) -> EpisodeStatistics:
+    """Return the environment that plays tasks or levels, one episode after the other."""
+    return EpisodeStatistics(LevelEpisodes(params.game)) if isinstance(params, LevelParams) else _ENV
+
+
+def make_policy(key: Array, params: EnvParams | LevelParams, train_config: TrainConfig) -> ActorCritic:
+    """Make a fresh policy for these tasks, with the answer shown, or levels."""
+    if isinstance(params, LevelParams):
+        return GamePolicy.create(key, params.game, train_config.network)
+    return EditPolicy.create(key, params.config, train_config.network)
 
 
 @functools.partial(jax.jit, static_argnames=("train_config", "length", "mesh", "over"))
@@ -168,7 +182,7 @@ def run_seed(
     params: EnvParams,
     train_config: TrainConfig,
     length: int,
-    env: EpisodeStatistics = _ENV,
+    env: EpisodeStatistics | None = None,
     shard: DataShard = UNSHARDED,
 ) -> tuple[TrainingState, Progress]:
     """Collect and learn ``length`` times with one seed, of the updates of the train_config.
@@ -176,6 +190,7 @@ def run_seed(
     Episodes are drawn by the weights of the state's curriculum, not those of the params. The environments of the state
     are this device's share of all.
     """
+    env = env or environment_of(params)
     optimizer = make_optimizer(train_config)
     update = ALGORITHMS[train_config.agent.algorithm]
     shown = answer_shown_params(params, train_config)
@@ -214,7 +229,7 @@ def run_seed(
 
 @functools.partial(jax.jit, static_argnames=("mesh", "over"))
 def measure(
-    players: tuple[EditPolicy, Predictor | None], params: EnvParams, mesh: Mesh | None = None, over: str = "seeds"
+    players: tuple[ActorCritic, Predictor | None], params: EnvParams, mesh: Mesh | None = None, over: str = "seeds"
 ) -> TaskResults:
     """Play every task with the greedy policy of each seed; leaves [K, T].
 
@@ -223,7 +238,13 @@ def measure(
     """
     shard = _data_shard(mesh, over)
     spec = _split_of(over)
-    play = lambda players, params: play_every_task(_greedy(players, params), params, shard=shard)
+
+    def play(players: tuple[ActorCritic, Predictor | None], params: EnvParams) -> TaskResults:
+        policy = _greedy(players, params)
+        if isinstance(params, LevelParams):
+            return play_levels(policy, params)
+        return play_every_task(policy, params, shard=shard)
+
     return _each_seed(play, players, params, mesh, spec, spec)
 
 
@@ -247,23 +268,25 @@ def answer_shown_params(params: EnvParams, train_config: TrainConfig) -> EnvPara
     return dataclasses.replace(params, config=answer_shown_config(params.config))
 
 
-def make_params(task_set: TaskSet | TaskGenerator, config: JaxArcConfig) -> EnvParams:
-    """Put the tasks on the device, each as likely as any other.
+def make_params(task_set: TaskSet | TaskGenerator | LevelSet, config: JaxArcConfig) -> Any:
+    """Put the tasks, or levels, on the device, each as likely as any other.
 
     Raises:
         ValueError: a task does not fit the canvas.
     """
+    if isinstance(task_set, LevelSet):
+        return task_set.params()
     if isinstance(task_set, TaskGenerator):
         return EnvParams(task_set, uniform_weights(task_set.num_tasks), config)
     buffer = task_set.buffer(config.grid_shape).with_symmetries(config.augmentation.num_symmetries)
     return EnvParams(buffer, uniform_weights(len(task_set)), config)
 
 
-def _greedy(players: tuple[EditPolicy, Predictor | None], params: EnvParams) -> BatchPolicy:
+def _greedy(players: tuple[ActorCritic, Predictor | None], params: EnvParams) -> BatchPolicy:
     policy, predictor = players
     answers = None if predictor is None else _predict_all(predictor, without_augmentation(params))
 
-    def act(task_index: Array, observation: Observation, states: Any) -> tuple[StructuredAction, None]:
+    def act(task_index: Array, observation: Observation, states: Any) -> tuple[Any, None]:
         shown = observation if answers is None else with_answer(observation, answers[task_index])
         return policy.act(shown), None
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxarc.agents import EditAgent
-from jaxarc.agents.saved_agent import load_policy, saved_experiment
+from jaxarc.agents.saved_agent import load_policy, saved_editing_experiment
 from jaxarc.cli.console import DEFAULT_FORMAT, DEFAULT_SIDE, escape, number_table, percent, progress_bar
 from jaxarc.cli.search_command import Programs, search_tasks
 from jaxarc.cli.signals import signals_interrupt
@@ -164,7 +164,7 @@ def _plain_rules(request: PlayRequest, **fields: Any) -> JaxArcConfig:
 
 def _trained_player(folder: RunFolder, tasks: TaskSet, request: PlayRequest) -> Player:
     """The agent plays by the rules that it learned by, on another canvas or with more time if that is requested."""
-    experiment = saved_experiment(folder, request.checkpoint)
+    experiment = saved_editing_experiment(folder, request.checkpoint)
     rules = experiment.environment
     differs = []
     if request.selection_format not in (None, rules.action.selection_format):

@@ -12,12 +12,11 @@ import jaxarc.games
 from jaxarc.cli.console import JsonOption, number_table, print_error, print_json
 from jaxarc.errors import visible
 from jaxarc.games import GameEnvironment
-from jaxarc.games.game import HEX_COLORS
+from jaxarc.games.game import ACTION_NAMES, HEX_COLORS
 from jaxarc.games.game_speed import measure_speed
 from jaxarc.games.level_solver import DEFAULT_MAX_STATES, replay, solve
 
 app = typer.Typer(help="List, draw and check the games.", no_args_is_help=True, rich_markup_mode="rich")
-_KINDS = {1: "up", 2: "down", 3: "left", 4: "right", 5: "act", 6: "click", 7: "undo"}
 
 
 @app.command("list")
@@ -98,7 +97,7 @@ def _facts(game: jaxarc.games.GridGame) -> dict[str, Any]:
     return {
         "game": game.name,
         "about": game.about,
-        "actions": [_KINDS[number] for number in sorted(game.actions)],
+        "actions": [ACTION_NAMES[number] for number in sorted(game.actions)],
         "shape": list(game.shape),
         "baselines": [level.baseline for level in game.levels],
         "makes_levels": game.generate is not None,

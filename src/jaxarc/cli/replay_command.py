@@ -4,6 +4,7 @@ Traces and runs are its sources: each gives an agent and the pairs that it plays
 """
 
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,8 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from jaxarc.agents import EditAgent
+import jaxarc.games
+from jaxarc.agents import EditAgent, GameAgent, load_game_agent
 from jaxarc.agents.saved_agent import load_policy, saved_experiment
 from jaxarc.cli.console import DEFAULT_FORMAT, AgentSeedOption, print_line, progress_bar
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, require_kind
@@ -37,6 +39,7 @@ from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.experts import Action, ActionFormat
 from jaxarc.experts.expert import EXPERTS
 from jaxarc.files import write_whole
+from jaxarc.games.frames import OwnFrames
 from jaxarc.games.game import HEX_COLORS
 from jaxarc.games.recordings import is_recording, read_recording
 from jaxarc.render.drawings import episodes_file
@@ -288,6 +291,9 @@ def replay(
     if path.is_file() and is_recording(path):
         _replay_game(path, output)
         return
+    if path.is_dir() and (name := saved_experiment(RunFolder(path), checkpoint).game.name):
+        _replay_agent(load_game_agent(path, checkpoint=checkpoint, seed=agent_seed), name, output)
+        return
     most = most or (_MOST if kind == ".html" else 1)
     if path.is_dir():
         if dataset is not None:
@@ -336,6 +342,15 @@ def _replay_game(path: Path, output: Path) -> None:
     last = recording.steps[-1].seen
     words = f"{len(steps):,} actions, {last.levels_completed} of {last.win_levels} levels"
     print_line(Console(), f"{recording.game}, {words}: {output} ({len(content) / 2**20:.1f} MiB)")
+
+
+def _replay_agent(agent: GameAgent, name: str, output: Path) -> None:
+    """Let an agent play the game that it learned, and write it into a page."""
+    with tempfile.TemporaryDirectory() as folder:
+        recording = Path(folder) / "played.jsonl"
+        played = agent.play(OwnFrames(*jaxarc.games.make(name)), recording=recording)
+        _replay_game(recording, output)
+    print_line(Console(), f"official score {played.score:.1f}, actions {' '.join(map(str, played.actions))}")
 
 
 def _about(batches: Sequence[EpisodeBatch]) -> dict[str, str]:

@@ -22,6 +22,7 @@ from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, parse_override
 from jaxarc.cli.signals import GracefulStop, ensured
 from jaxarc.cli.training_runs import (
     AgentRun,
+    GameRun,
     SurrogateRun,
     agent_session,
     last_reports,
@@ -164,7 +165,8 @@ def learn(
     is_surrogate = isinstance(experiment, SurrogateExperiment)
     with surrogate_session(experiment) if is_surrogate else agent_session(experiment):
         console = console if is_primary() else Console(quiet=True)
-        run = SurrogateRun(experiment) if is_surrogate else AgentRun(experiment)
+        kind = SurrogateRun if is_surrogate else GameRun if experiment.game.name else AgentRun
+        run = kind(experiment)
         folder = _shared(lambda: resume or create_run_folder(run.experiment))
         with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
             lines = [*run.announcement(), f"Run folder: {escape(str(folder.path))}"]

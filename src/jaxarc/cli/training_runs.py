@@ -13,11 +13,12 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxarc.agents import Experiment, Report
+from jaxarc.agents.game_levels import load_levels
 from jaxarc.agents.predictor import SearchedAnswers
 from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.agents.train import AgentResult, training_mesh
 from jaxarc.agents.train import train as train_agents
-from jaxarc.cli.console import escape, mean_share, number_table, percent, progress_bar, range_share
+from jaxarc.cli.console import escape, mean_number, mean_share, number_table, percent, progress_bar, range_share
 from jaxarc.cli.settings import read_experiment, refused
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.config.agent_training import Precision
@@ -62,6 +63,7 @@ _AGENT_PANELS: Final = (
         True,
     ),
     ("mean return", {"episodes learned from": "mean_return"}, False),
+    ("official score, 0 .. 100", {"the game's own levels (greedy)": "game_score"}, False),
 )
 _SURROGATE_PANELS: Final = (
     ("nats", {"loss, learned from": "total_loss", "KL to the expert, held out": "kl"}, False),
@@ -85,8 +87,10 @@ def agent_session(experiment: Experiment) -> Iterator[None]:
         yield
 
 
-def load_training_pairs(experiment: Experiment) -> TrainingPairs:
-    """Load what agents learn from and are evaluated on."""
+def load_training_pairs(experiment: Experiment) -> Any:
+    """Load what agents learn from and are evaluated on: pairs, or the levels of a game."""
+    if experiment.game.name:
+        return load_levels(experiment.game)
     rules = experiment.environment
     with refused():  # no task is small enough, or none is unseen
         return load_pairs(
@@ -180,7 +184,7 @@ class AgentRun:
         from jaxarc.render.figures import draw_panels
 
         algorithm = self.experiment.agent.algorithm.upper()
-        title = f"{algorithm} on {self._material}, {self._answer}, {self._seeds}"
+        title = ", ".join(filter(None, [f"{algorithm} on {self._material}", self._answer, self._seeds]))
         draw_panels(panels_of(outcome.reports, _AGENT_PANELS), folder.learning_curve, title, "environment steps")
 
     def learned(self, last: Report) -> str:
@@ -232,6 +236,46 @@ class AgentRun:
                 solved = mean_share(of_seed[indices].mean().item() for of_seed in outcome.played.solved)
                 table.add_row(f"  {rule}", str(len(indices)), "", solved)
         return table
+
+
+class GameRun(AgentRun):
+    """Trains agents that learn a game."""
+
+    def announcement(self) -> list[str]:
+        lines = [f"Learning from {self._material}, a level an episode."]
+        if self.pairs.num_evaluation:
+            lines.append(f"Measuring also on {self.pairs.num_evaluation:,} random levels, unseen.")
+        return lines
+
+    def show(self, outcome: AgentResult, folder: RunFolder, console: Console) -> None:
+        stages = last_reports(list(reversed(outcome.reports))), last_reports(outcome.reports)
+        pairs = self.pairs
+        table = number_table(self.experiment.game.name, "levels", "before", "after")
+        rates = [mean_share(report.train_solve_rate for report in stage) for stage in stages]
+        table.add_row("completed, the game's own", str(pairs.num_train), *rates)
+        if pairs.num_evaluation:
+            rates = [mean_share(report.evaluation_solve_rate for report in stage) for stage in stages]
+            table.add_row("completed, random and unseen", str(pairs.num_evaluation), *rates)
+        scores = [mean_number(report.game_score for report in stage) for stage in stages]
+        table.add_row("official score of the game", "", *scores)
+        console.print(table)
+        console.print("Every level was played once by the greedy policy.", highlight=False)
+
+    def advice(self, folder: RunFolder) -> list[str]:
+        return [
+            f"How each level went: {escape(str(folder.measured))}",
+            f"To see it play the game: jaxarc replay {escape(str(folder.path))}",
+        ]
+
+    @property
+    def _material(self) -> str:
+        game = self.experiment.game
+        others = f" and {game.num_sets * self.pairs.num_train:,} random ones" if game.num_sets else ""
+        return f"the {self.pairs.num_train} levels of the game {game.name}{others}"
+
+    @property
+    def _answer(self) -> str:
+        return ""
 
 
 def panels_of(reports: Sequence[Any], layout: Any) -> list[Any]:

@@ -142,6 +142,16 @@ class TaskConfig(CheckedConfig):
 
 
 @dataclass(frozen=True)
+class GameConfig(CheckedConfig):
+    """The game that an agent learns in place of editing; an episode plays one level."""
+
+    name: str = ""  # a game of `jaxarc games list`; empty: the agent edits grids
+    num_sets: int = limited(0, low=0, high=2**15)  # of random levels, learned beside the game's own; 0: none
+    num_unseen: int = limited(32, low=1, high=2**15)  # sets of random levels that are only measured
+    max_steps: int = limited(50, low=1)  # of an episode
+
+
+@dataclass(frozen=True)
 class TrainingConfig(CheckedConfig):
     """The length of a training run, and how often it reports and evaluates."""
 

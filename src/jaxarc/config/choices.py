@@ -16,6 +16,7 @@ from jaxarc.config.environment_rules import JaxArcConfig
 
 EXPERIMENT: Final = "experiment"  # the group of the presets of agents
 SURROGATE: Final = "surrogate"  # and that of surrogates
+_GAMES: Final = "games_"  # begins the names of presets of agents that learn a game
 RULES: Final[dict[str, type[CheckedConfig]]] = typing.get_type_hints(JaxArcConfig)  # the topics of an environment
 _NAMES: Final = {"agent": "ppo", "answer": "shown"}  # topic -> its choice that changes nothing; elsewhere "default"
 Fields: TypeAlias = dict[str, Any]  # of a topic, by name
@@ -51,6 +52,11 @@ def choices_of(group: str) -> list[str]:
     if group in (EXPERIMENT, SURROGATE):
         return sorted(path.stem for path in (config_folder() / group).glob("*.yaml"))
     return [_NAMES.get(group, "default"), *sorted(_choices().get(group, {}))]
+
+
+def editing_presets() -> list[str]:
+    """Return the presets of agents that edit grids, by which an environment can be made."""
+    return [name for name in choices_of(EXPERIMENT) if not name.startswith(_GAMES)]
 
 
 def check_choice(owner: str, group: str, name: str) -> None:

@@ -101,7 +101,10 @@ def ray(sources: Mask, free: Mask, direction: Direction) -> Mask:
     """
     lit = shift(sources, direction) & free
     clear = free
+    vertical = isinstance(direction, int) and direction in (UP, DOWN)
     for cells in (1, 2, 4, 8, 16):
+        if vertical and cells >= sources.shape[0]:
+            break  # nothing is so far away
         lit |= clear & shift(lit, direction, cells)
         clear &= shift(clear, direction, cells)
     return lit & jnp.where(is_direction(direction), ~jnp.zeros_like(lit), 0)

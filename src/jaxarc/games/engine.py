@@ -128,9 +128,11 @@ class GameEnvironment:
         return GameParams(jax.vmap(jax.vmap(make), (0, None))(keys, difficulties), jnp.int32(max_steps))
 
     @functools.partial(jax.jit, static_argnums=0)
-    def reset(self, key: PRNGKey, params: GameParams) -> tuple[GameState, Observation]:
-        """Start an episode at the first level of a set that is drawn; equal keys give equal episodes."""
-        state = self._start(jax.random.key_data(as_typed_key(key)), params)
+    def reset(
+        self, key: PRNGKey, params: GameParams, set_index: Int[Array, ""] | int | None = None
+    ) -> tuple[GameState, Observation]:
+        """Start an episode at the first level of a set, drawn if none is given; equal keys give equal episodes."""
+        state = self._start(jax.random.key_data(as_typed_key(key)), params, set_index)
         return state, self.observe(state)
 
     @functools.partial(jax.jit, static_argnums=0)
@@ -318,9 +320,12 @@ class GameEnvironment:
         size = jnp.minimum(state.history_size + pushes.astype(jnp.int32), UNDO_DEPTH) - pops.astype(jnp.int32)
         return dataclasses.replace(board, layers=layers), history, size
 
-    def _start(self, key: UInt32[Array, "2"], params: GameParams) -> GameState:
+    def _start(
+        self, key: UInt32[Array, "2"], params: GameParams, set_index: Int[Array, ""] | int | None = None
+    ) -> GameState:
         next_key, set_words = split_words(jax.random.wrap_key_data(key, impl="threefry2x32"), 2)
-        set_index = to_randint(set_words[0], jnp.int32(params.levels.shape[0])).astype(jnp.int32)
+        drawn = to_randint(set_words[0], jnp.int32(params.levels.shape[0])).astype(jnp.int32)
+        set_index = drawn if set_index is None else jnp.asarray(set_index, jnp.int32)
         board, budget = unpack(params.levels[set_index, 0], self.game)
         zero = jnp.int32(0)
         return GameState(

@@ -20,7 +20,7 @@ from jaxarc.games.frames import SIMPLE, FrameGame, to_number
 from jaxarc.games.game import CLICK
 
 
-class Explored(NamedTuple):
+class PlayedGame(NamedTuple):
     """How a game went."""
 
     score: float  # the official one, 0 .. 100; NaN without baselines
@@ -37,7 +37,7 @@ class _Node:
         self.edges: dict[int, int] = {}  # action -> hash of the frame that followed
 
 
-def explore(game: FrameGame, max_actions: int = 2000, seed: int = 0) -> Explored:
+def explore(game: FrameGame, max_actions: int = 2000, seed: int = 0) -> PlayedGame:
     """Play a game from its start.
 
     Args:
@@ -73,7 +73,7 @@ def explore(game: FrameGame, max_actions: int = 2000, seed: int = 0) -> Explored
             count += 1
         elif seen.state != "WIN" and seen.levels_completed == level:
             nodes[here].edges[action] = _hash(seen.frames[-1])
-    return Explored(game.score, seen.levels_completed, tuple(game.spent), seen.state == "WIN")
+    return PlayedGame(game.score, seen.levels_completed, tuple(game.spent), seen.state == "WIN")
 
 
 def _next_action(nodes: dict[int, _Node], here: int) -> int | None:

@@ -63,6 +63,12 @@ def from_number(number: int) -> tuple[int, int, int]:
     return CLICK, x, y
 
 
+def camera(height: int, width: int) -> tuple[int, int, int]:
+    """Return the side of a cell in the frame of a level, and the frame's row and column where the level begins."""
+    scale = min(FRAME_SIDE // height, FRAME_SIDE // width)
+    return scale, (FRAME_SIDE - height * scale) // 2, (FRAME_SIDE - width * scale) // 2
+
+
 class FrameGame(abc.ABC):
     """A game that is played by numbers and seen as frames; it keeps the account that the official score needs."""
 

@@ -26,6 +26,7 @@ HEX_COLORS: Final = (
 ACT: Final = 5
 CLICK: Final = 6
 UNDO: Final = 7
+ACTION_NAMES: Final = {1: "up", 2: "down", 3: "left", 4: "right", 5: "act", 6: "click", 7: "undo"}
 MOVES: Final = (bits.UP, bits.DOWN, bits.LEFT, bits.RIGHT)
 
 

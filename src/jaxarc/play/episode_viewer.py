@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxarc.agents import EditAgent
 from jaxarc.agents.experiment import Experiment
+from jaxarc.agents.game_levels import RecordedLevel, load_levels, record_levels
 from jaxarc.agents.saved_agent import load_policy, saved_experiment
 from jaxarc.config import ConfigValidationError
 from jaxarc.datasets import TaskSet
@@ -85,29 +86,32 @@ class EpisodeViewer:
         try:
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
-                trajectories = self._trajectories()
+                episodes = self._episodes()
             note = "; ".join(str(one.message) for one in warned)
         except _UNPLAYABLE as error:
             reason = f"the agent of update {update} cannot be shown: {error}"
             self._shown = before._replace(number=before.number + 1, note=reason)
             return
-        assert self._pairs is not None
-        episodes = [
-            episode_for_page(trajectory, self._pairs.task_ids[trajectory.task_index]) for trajectory in trajectories
-        ]
-        newest = {"update": update, "solved": [trajectory.is_solved for trajectory in trajectories]}
+        newest = {"update": update, "solved": [episode["solved"] for episode in episodes]}
         self._shown = _Shown(before.number + 1, note, episodes, [*before.history, newest][-_MOST_KEPT:])
 
-    def _trajectories(self) -> list[EpisodeTrajectory]:
+    def _episodes(self) -> list[dict[str, Any]]:
         experiment = saved_experiment(self._folder, "last")
-        agent = EditAgent(*load_policy(self._folder, "last", self._seed))
+        policy, predictor = load_policy(self._folder, "last", self._seed)
+        if experiment.game.name:
+            levels = load_levels(experiment.game.replace(num_sets=0)).eval
+            return [level_for_page(level) for level in record_levels(policy, levels)[: self._num_pairs]]
+        agent = EditAgent(policy, predictor)
         if self._pairs is None:
             self._pairs = _some_pairs(experiment, self._num_pairs)
         buffer = self._pairs.buffer(experiment.environment.grid_shape)
         params = EnvParams(buffer, uniform_weights(len(self._pairs)), experiment.environment)
         first = jnp.zeros(len(self._pairs), jnp.int32)
         specs = EpisodeSpec(jnp.arange(len(self._pairs), dtype=jnp.int32), first, first)
-        return list(record_episodes(agent, without_augmentation(params), specs, jax.random.key(0)))
+        trajectories = record_episodes(agent, without_augmentation(params), specs, jax.random.key(0))
+        return [
+            episode_for_page(trajectory, self._pairs.task_ids[trajectory.task_index]) for trajectory in trajectories
+        ]
 
 
 def _some_pairs(experiment: Experiment, count: int) -> TaskSet:
@@ -131,6 +135,17 @@ def episode_for_page(trajectory: EpisodeTrajectory, task_id: str) -> dict[str, A
         "actions": names,
         "rewards": [_rounded(reward) for reward in trajectory.rewards],
         "similarities": [round(float(similarity), 4) for similarity in trajectory.similarities],
+    }
+
+
+def level_for_page(level: RecordedLevel) -> dict[str, Any]:
+    """Return what the page draws of a level that was played, as JSON."""
+    return {
+        "task": level.task_id,
+        "solved": level.completed,
+        "target": None,
+        "grids": [crop_padding(cells).tolist() for cells in level.cells],
+        "actions": level.actions,
     }
 
 

@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jaxarc.errors import JaxarcError
+from jaxarc.games.game import HEX_COLORS
 from jaxarc.render.palette import PALETTES, ink_on
 
 LOOPBACK: Final = "127.0.0.1"
@@ -232,4 +233,6 @@ def palette_sheet() -> str:
             for number, color in enumerate(palette)
         )
         rules.append(f"{selector} {{\n{''.join(colors)}}}\n")
+    of_games = (f"  --color-game-{number}: {color};\n" for number, color in enumerate(HEX_COLORS))
+    rules.append(f":root {{\n{''.join(of_games)}}}\n")
     return "".join(rules)

@@ -38,10 +38,30 @@ def turn(pipe: bits.Mask, hubs: bits.Mask, turns: tuple[int, ...] = CLOCKWISE) -
     return turned
 
 
+def flow(source: bits.Mask, pipe: bits.Mask, hubs: bits.Mask) -> bits.Mask:
+    """Return the cells of pipe that water from the source reaches.
+
+    Water goes from hub to hub where two arms meet, so a round looks at one row of three, and moves by a whole piece.
+    """
+    hub, middle = hubs[1::TILE], pipe[1::TILE]
+    below = hub & pipe[2::TILE] & bits.up(hub & pipe[::TILE])  # an arm down, and one up on the piece beneath
+    beside = hub & bits.left(middle) & bits.left(middle, 2) & bits.left(hub, TILE)
+
+    def spread(reached: bits.Mask) -> bits.Mask:
+        right = bits.right(reached & beside, TILE) | (bits.left(reached, TILE) & beside)
+        return reached | right | bits.down(reached & below) | (bits.up(reached) & below)
+
+    first = source[1::TILE]
+    reached, _ = jax.lax.while_loop(
+        lambda both: (both[0] != both[1]).any(), lambda both: (spread(both[0]), both[0]), (spread(first), first)
+    )
+    return pipe & jnp.repeat(reached | bits.left(reached) | bits.right(reached), TILE)
+
+
 def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
     row = action.cell | bits.left(action.cell) | bits.right(action.cell)
     pipe = turn(board["pipe"], (row | bits.up(row) | bits.down(row)) & board["hub"])
-    wet = bits.flood(board["source"], pipe)
+    wet = flow(board["source"], pipe, board["hub"])
     return board.set(pipe=pipe, wet=wet), LevelEvent(won=~bits.some(board["drain"] & ~wet))
 
 

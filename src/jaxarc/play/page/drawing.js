@@ -15,10 +15,11 @@ export function make(name, attributes = {}, ...children) {
   return element;
 }
 
-/** Draw a grid as a picture that says its size and rows to a screen reader; -1 is drawn as nothing. */
-export function drawGrid(grid, label, cellSize) {
+/** Draw a grid as a picture that says its size and rows to a screen reader; -1 is drawn as nothing.
+ *  Colors are those of ARC, or with "game-" those of ARC-AGI-3. */
+export function drawGrid(grid, label, cellSize, colors = "") {
   const rows = grid.length, columns = grid[0].length;
-  const words = grid.map((line) => line.map((color) => (color < 0 ? "empty" : COLOR_NAMES[color])).join(" ")).join("; ");
+  const words = grid.map((line) => line.map((color) => (color < 0 ? "empty" : colors ? color : COLOR_NAMES[color])).join(" ")).join("; ");
   const picture = make("svg", {
     class: "grid", role: "img", "aria-label": `${label}, ${rows} by ${columns}: ${words}`,
     viewBox: `0 0 ${columns} ${rows}`, width: columns * cellSize, height: rows * cellSize, "shape-rendering": "crispEdges",
@@ -29,7 +30,7 @@ export function drawGrid(grid, label, cellSize) {
   }));
   for (const [color, path] of runs) {
     const cells = make("path", { d: path });
-    cells.style.fill = `var(--color-${color})`;
+    cells.style.fill = `var(--color-${colors}${color})`;
     picture.append(cells);
   }
   const lines = make("path", { d: gridLines(rows, columns), "vector-effect": "non-scaling-stroke" });

@@ -7,7 +7,7 @@ import { ask } from "./server.js";
 
 const PAUSE = 1000; // milliseconds between two questions
 const QUIET = 60; // seconds without a new line, after which a run is not called live
-const FIGURES = ["update", "environment_steps", "examples", "evaluation_solve_rate", "train_solve_rate", "mean_return", "total_loss", "steps_per_second"];
+const FIGURES = ["update", "environment_steps", "examples", "evaluation_solve_rate", "train_solve_rate", "game_score", "mean_return", "total_loss", "steps_per_second"];
 
 const find = (id) => document.getElementById(id);
 let rows = [], metrics = null, known = { showing: -1, stamp: "" }, tables = null, history = [], shownNames = [];
@@ -146,8 +146,8 @@ function card(episode) {
   const ending = episode.solved ? make("span", { class: "solved" }, `solved in ${episode.actions.length}`)
     : make("span", { class: "failed" }, "not solved");
   return make("li", {}, make("div", { class: "head" }, make("code", { title: episode.task }, shortName(episode.task)), ending),
-    make("div", { class: "pair" }, make("figure", {}, make("figcaption", {}, "Grid"), make("div", { class: "now" })),
-      make("figure", {}, make("figcaption", {}, "Target"), drawGrid(episode.target, "Target", fittingCell(episode.target, 96, 20)))),
+    make("div", { class: "pair" }, make("figure", {}, make("figcaption", {}, episode.target ? "Grid" : "Level"), make("div", { class: "now" })),
+      ...(episode.target ? [make("figure", {}, make("figcaption", {}, "Target"), drawGrid(episode.target, "Target", fittingCell(episode.target, 96, 20)))] : [])),
     make("p", { class: "last" }));
 }
 
@@ -162,9 +162,9 @@ function showStep() {
   episodes.forEach((episode, index) => {
     const element = find("episodes").children[index], at = Math.min(step, episode.actions.length);
     const grid = episode.grids[at];
-    element.querySelector(".now").replaceChildren(drawGrid(grid, `Grid after ${at} steps`, fittingCell(grid, 96, 20)));
-    const similarity = `similarity ${Math.round(100 * episode.similarities[at])} %`;
-    element.querySelector(".last").textContent = at ? `${at}. ${episode.actions[at - 1]}, ${similarity}` : `start, ${similarity}`;
+    element.querySelector(".now").replaceChildren(drawGrid(grid, `Grid after ${at} steps`, fittingCell(grid, 96, 20), episode.target ? "" : "game-"));
+    const similarity = episode.target ? `, similarity ${Math.round(100 * episode.similarities[at])} %` : "";
+    element.querySelector(".last").textContent = (at ? `${at}. ${episode.actions[at - 1]}` : "start") + similarity;
   });
 }
 
