@@ -16,7 +16,6 @@ import importlib
 import json
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -73,8 +72,9 @@ def learn(path: Path, folder: Path) -> None:
     for row in read(path):
         task = known[row["task"]]
         source, target = task.test[0]
+        wrong = np.zeros((1, 1), np.int8) if target.size > 1 else 9 - target
         found = [
-            SimpleNamespace(program=GridProgram.parse(text), cost=cost, fits_all=True, answer=target if right else None)
+            search.Found(target if right else wrong, GridProgram.parse(text), (True,), 1.0, cost)
             for cost, right, text in row["programs"]
         ]
         example = posterior(found, target) if found else None
@@ -174,10 +174,15 @@ def main() -> None:
     parser.add_argument("--weights", type=Path, help="folder of the weights of all folds")
     parser.add_argument("--likely", type=float, default=1 / 3, help="share of the words of the guided stage")
     given = parser.parse_args()
-    if given.step == "guide":
-        search_guided(*given.paths, given.weights, given.likely)
+    first, *rest = given.paths
+    if given.step == "search":
+        search_unguided(first)
+    elif given.step == "learn":
+        learn(first, rest[0])
+    elif given.step == "guide":
+        search_guided(first, rest[0], given.weights, given.likely)
     else:
-        {"search": search_unguided, "learn": learn, "draw": draw}[given.step](*given.paths)
+        draw(first, rest[0], rest[1])
 
 
 if __name__ == "__main__":
