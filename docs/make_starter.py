@@ -81,7 +81,7 @@ def draw(curves: dict[str, dict[str, list]], picture: Path) -> None:
     axes.set(xlabel="environment steps, thousands", ylabel=what, ylim=(0, 1.03), xlim=(0, None))
     axes.yaxis.set_major_formatter(lambda share, _: f"{100 * share:.0f} %")
     axes.grid(alpha=0.3)
-    axes.legend(loc="lower right", title="PPO, mean and range")
+    axes.legend(loc="best", title="PPO, mean and range")
     figure.savefig(picture, dpi=150)
 
 
