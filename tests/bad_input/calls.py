@@ -273,6 +273,9 @@ CALLS: Final[dict[str, str]] = {
     "read_metrics(broken_file)": "ValueError: broken.json, line",
     "read_reports(broken_file, Report)": "ValueError: broken.json, line",
     'load_agent("no/such/run")': "NotARunError: no/such/run",
+    'load_game_agent("no/such/run")': "NotARunError: no/such/run",
+    'load_levels(GameConfig(name="chess"))': "GameError: chess",
+    "GameConfig(num_sets=-1)": "ConfigValidationError: num_sets | -1",
     "Experiment(training={})": "ConfigValidationError: Experiment | training",
     "SurrogateExperiment(surrogate={})": "ConfigValidationError: surrogate | dict",
     "Experiment(environment=config)": "ConfigValidationError: Experiment",
@@ -347,7 +350,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
             "edge_loss make_task train_surrogate"
         ),
         _OURS: (
-            "CandidateScorer WordScorer CountingScorer EdgeScorer EditAgent GymnasiumGame RandomPolicy SubmitPolicy "
+            "CandidateScorer WordScorer CountingScorer EdgeScorer EditAgent GameAgent GymnasiumGame RandomPolicy SubmitPolicy "
             "action_numbers locate_run "
             "apply_counts best_first candidates_of choose_box count_episodes count_played_tasks "
             "create_adaptive_train_step create_jax_surrogate_train_step create_run_folder create_surrogate_train_step "

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import equinox as eqx
 import jax
@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float32, Int32
 
 from jaxarc import constants as c
 from jaxarc.agents.edits import Edit, from_action, kinds_of
-from jaxarc.agents.policy import EditPolicy
+from jaxarc.agents.policy import ActorCritic, EditPolicy
 from jaxarc.agents.ppo import LearnerState, bootstrap_values, estimate_advantages
 from jaxarc.config import AgentConfig, CloningConfig
 from jaxarc.datasets import TaskSet
@@ -53,7 +53,7 @@ class CloningLosses(NamedTuple):
 
 
 def clone_expert(
-    policy: EditPolicy,
+    policy: ActorCritic,
     expert: Expert,
     env: EpisodeStatistics,
     params: EnvParams,
@@ -61,7 +61,7 @@ def clone_expert(
     key: PRNGKey,
     cloning: CloningConfig,
     agent: AgentConfig,
-) -> tuple[EditPolicy, StatisticsState, CloningLosses]:
+) -> tuple[ActorCritic, StatisticsState, CloningLosses]:
     """Take steps and imitate the expert on them, ``cloning.num_updates`` times.
 
     Some environments are played by the expert, the others by the policy, so that it also learns what to do where its
@@ -91,7 +91,7 @@ def clone_expert(
         learner, states = carry
         key_play, key_learn = jax.random.split(key_update)
         states, examples = collect_examples(
-            learner.policy, expert, env, params, states, key_play, cloning.learner_share, agent
+            cast(EditPolicy, learner.policy), expert, env, params, states, key_play, cloning.learner_share, agent
         )
         learner, losses = clone(learner, key_learn, examples, agent, optimizer)
         return (learner, states), losses
@@ -102,8 +102,8 @@ def clone_expert(
 
 
 def clone_examples(
-    policy: EditPolicy, examples: CloningExamples, key: PRNGKey, cloning: CloningConfig, agent: AgentConfig
-) -> EditPolicy:
+    policy: ActorCritic, examples: CloningExamples, key: PRNGKey, cloning: CloningConfig, agent: AgentConfig
+) -> ActorCritic:
     """Imitate examples that are there already, ``cloning.num_updates`` times as many as make an update.
 
     Args:
@@ -184,7 +184,7 @@ def make_cloning_optimizer(config: CloningConfig, agent: AgentConfig) -> optax.G
     return optax.chain(optax.clip_by_global_norm(agent.max_grad_norm), adam)
 
 
-def start_cloning(policy: EditPolicy, optimizer: optax.GradientTransformation) -> LearnerState:
+def start_cloning(policy: ActorCritic, optimizer: optax.GradientTransformation) -> LearnerState:
     """Make a learner that starts from a policy and whose optimizer knows nothing yet."""
     return LearnerState(policy, optimizer.init(eqx.filter(policy, eqx.is_array)), jnp.int32(0))
 
@@ -221,7 +221,7 @@ def clone(
 
 
 def cloning_loss(
-    policy: EditPolicy, examples: CloningExamples, agent: AgentConfig
+    policy: ActorCritic, examples: CloningExamples, agent: AgentConfig
 ) -> tuple[Float32[Array, ""], CloningLosses]:
     """Weigh how unlikely the expert's edits are and the value's squared error."""
     output = policy.evaluate(examples.observation, examples.edit)

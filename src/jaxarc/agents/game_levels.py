@@ -188,7 +188,7 @@ def record_levels(policy: ActorCritic, levels: LevelSet) -> list[RecordedLevel]:
         RecordedLevel(
             name, won, cells[: count + 1, index], [_words(one, levels.game) for one in actions[:count, index]]
         )
-        for i, (name, won, count) in enumerate(zip(levels.task_ids, wins, counts, strict=True))
+        for index, (name, won, count) in enumerate(zip(levels.task_ids, wins, counts, strict=True))
     ]
 
 

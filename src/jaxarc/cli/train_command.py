@@ -165,8 +165,8 @@ def learn(
     is_surrogate = isinstance(experiment, SurrogateExperiment)
     with surrogate_session(experiment) if is_surrogate else agent_session(experiment):
         console = console if is_primary() else Console(quiet=True)
-        kind = SurrogateRun if is_surrogate else GameRun if experiment.game.name else AgentRun
-        run = kind(experiment)
+        learns_game = not is_surrogate and experiment.game.name
+        run = SurrogateRun(experiment) if is_surrogate else (GameRun if learns_game else AgentRun)(experiment)
         folder = _shared(lambda: resume or create_run_folder(run.experiment))
         with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
             lines = [*run.announcement(), f"Run folder: {escape(str(folder.path))}"]
