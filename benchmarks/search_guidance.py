@@ -4,7 +4,7 @@
     python benchmarks/search_guidance.py learn searched.jsonl weights      # without each fold in turn
     python benchmarks/search_guidance.py guide searched.jsonl guided.jsonl --weights weights
     python benchmarks/search_guidance.py guide searched.jsonl all.jsonl --weights weights --likely 1
-    python benchmarks/search_guidance.py draw docs/images/search/guidance.svg guided.jsonl all.jsonl
+    python benchmarks/search_guidance.py draw docs/images/search/guidance.svg guided.jsonl
 
 An output counts as solved after as many words as the search applied until it ended with the right answer among two.
 Where the guided stage finds no sure program, the words of the unguided search are added.
@@ -139,11 +139,11 @@ def search_guided(path: Path, out: Path, folder: Path, likely: float) -> None:
             file.flush()
 
 
-def draw(path: Path, guided: Path, same_order: Path) -> None:
+def draw(path: Path, guided: Path, *same_order: Path) -> None:
     import matplotlib.pyplot as plt
 
-    rows = {"guided": read(guided), "the same order, all words": read(same_order)}
-    rows = {"unguided": [row["alone"] for row in rows["guided"]], **rows}
+    rows = {"unguided": [row["alone"] for row in read(guided)], "guided": read(guided)}
+    rows.update(("the same order, all words", read(one)) for one in same_order)
     figure, axes = plt.subplots(figsize=(7, 4))
     places = np.geomspace(100, 400_000, 200)
     for name, some in rows.items():
@@ -182,7 +182,7 @@ def main() -> None:
     elif given.step == "guide":
         search_guided(first, rest[0], given.weights, given.likely)
     else:
-        draw(first, rest[0], rest[1])
+        draw(first, *rest)
 
 
 if __name__ == "__main__":
