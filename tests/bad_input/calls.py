@@ -350,8 +350,8 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
             "edge_loss make_task train_surrogate"
         ),
         _OURS: (
-            "CandidateScorer WordScorer CountingScorer EdgeScorer EditAgent GameAgent GymnasiumGame RandomPolicy SubmitPolicy "
-            "action_numbers locate_run "
+            "CandidateScorer WordScorer CountingScorer EdgeScorer EditAgent GameAgent GymnasiumGame RandomPolicy "
+            "SubmitPolicy action_numbers locate_run "
             "apply_counts best_first candidates_of choose_box count_episodes count_played_tasks "
             "create_adaptive_train_step create_jax_surrogate_train_step create_run_folder create_surrogate_train_step "
             "curriculum_weights effective_task_count majority_vote from_static in_one_piece init_optimizer "

@@ -43,7 +43,7 @@ Takes declare_random(Graph& graph) {
     return Takes::kList;
   }
   const auto name = kKernels[below(std::size(kKernels))].name;
-  const bool has_direction = name == "gravity";
+  const bool has_direction = name == "gravity" || name == "continue_lines";
   const bool has_numbers = name == "upscale" || name == "tile" || name == "mirror_tile" || name == "pad";
   graph.declare(name, has_direction ? "up" : has_numbers ? "2" : texts[below(std::size(texts))], "2");
   return Takes::kBoth;

@@ -245,6 +245,7 @@ inline bool continue_pattern(const Image& image, const Arguments&, Picture& out)
 // Continue lines by the smallest period with which they repeat, else by the even distance of the colored ones, else
 // without a gap: `2 5 2 0 0` becomes `2 5 2 5 2` to the right, and `2 0 8 0 0 0 0` becomes `2 0 8 0 2 0 8`.
 inline bool continue_lines(const Image& image, const Arguments& word, Picture& out) {
+  if (word.steps.empty()) return false;  // no direction
   const Step way = word.steps[0];
   const int count = way.down != 0 ? image.height : image.width, length = way.down != 0 ? image.width : image.height;
   const auto at = [&](int line, int place) -> int {
