@@ -80,7 +80,7 @@ def read_run(run: str) -> tuple[str, dict]:
     own = [row["solved"] for row in read_table(folder.measured)[0] if row["task_id"].startswith("level/")]
     return name, {
         "ppo_score": round(last.game_score, 1),
-        "ppo_levels": (own + [False]).index(False),
+        "ppo_levels": [*own, False].index(False),
         "ppo_steps": last.environment_steps,
         "ppo_unseen": None if last.evaluation_solve_rate is None else round(100 * last.evaluation_solve_rate, 1),
     }
