@@ -3,7 +3,7 @@
 ``python docs/make_game_table.py`` prints the table of ``docs/games.json``. ``--measure`` fills that file anew: it
 solves every level, counts actions per second, and lets the explorer play. ``--python PYTHON`` names an interpreter
 (3.12 or later) with arcengine, which plays the twins of five games. Run it on a quiet machine; it takes ten minutes,
-most of them to compile. ``--run RUN`` lets the agent of a run of ``jaxarc train experiment=games_NAME`` play.
+most of them to compile. ``--run RUN`` takes the result of a run of ``jaxarc train experiment=games_NAME``.
 """
 
 import argparse
@@ -14,13 +14,14 @@ from pathlib import Path
 import jax
 
 import jaxarc.games
-from jaxarc.agents import load_game_agent, read_metrics
+from jaxarc.agents import read_metrics
 from jaxarc.files import write_whole
 from jaxarc.games.explorer import explore
 from jaxarc.games.frames import OwnFrames
 from jaxarc.games.game_speed import measure_speed
 from jaxarc.games.level_solver import solve
 from jaxarc.runs import RunFolder
+from jaxarc.runs.folder import read_table
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "docs" / "games.json"
@@ -71,15 +72,15 @@ def measure(name: str, python: str | None) -> dict:
     return row
 
 
-def play_run(run: str) -> tuple[str, dict]:
-    """Return the game that a run learned, and how its last agent plays it."""
-    agent = load_game_agent(run, checkpoint="last")
-    game = agent.policy.game
-    played = agent.play(OwnFrames(*jaxarc.games.make(game.name)), EXPLORER_ACTIONS)
-    last = read_metrics(RunFolder(Path(run)).metrics)[-1]
-    return game.name, {
-        "ppo_score": round(played.score, 1),
-        "ppo_levels": played.levels_completed,
+def read_run(run: str) -> tuple[str, dict]:
+    """Return the game that a run learned, and how its last agent played it: each level once, up to the first lost."""
+    folder = RunFolder(Path(run))
+    name = json.loads(folder.config.read_text(encoding="utf-8"))["game"]["name"]
+    last = read_metrics(folder.metrics)[-1]
+    own = [row["solved"] for row in read_table(folder.measured)[0] if row["task_id"].startswith("level/")]
+    return name, {
+        "ppo_score": round(last.game_score, 1),
+        "ppo_levels": [*own, False].index(False),
         "ppo_steps": last.environment_steps,
         "ppo_unseen": None if last.evaluation_solve_rate is None else round(100 * last.evaluation_solve_rate, 1),
     }
@@ -127,7 +128,7 @@ def main() -> None:
         _write(rows)
         jax.clear_caches()
     for run in told.run:
-        name, played = play_run(run)
+        name, played = read_run(run)
         rows[name] |= played
         _write(rows)
     print(table([rows[name] for name in sorted(rows)]))

@@ -66,7 +66,6 @@ def test_the_table_of_the_page_is_that_of_the_measurements_and_has_all_games():
     assert [row["game"] for row in rows] == list(jaxarc.games.NAMES) == list(script.MECHANICS)
     for row in rows:
         assert row["actions"] == [level.baseline for level in jaxarc.games.game(row["game"]).levels]
-        assert row["actions_per_second"] >= 1e6
         assert row["compile_seconds"] <= 5
     assert script.table(rows) in (ROOT / "docs" / "games.md").read_text(encoding="utf-8")
 
