@@ -111,7 +111,8 @@ def test_an_agent_learns_a_game_and_plays_it_by_frames_for_the_score_that_was_me
         "training.updates_per_report=80", "schedule.learning_rate=3e-3", "schedule.final_learning_rate=3e-3",
     ])  # fmt: skip
     levels = load_levels(experiment.game)
-    result = train(experiment, levels)
+    with jax.numpy_dtype_promotion("standard"):  # optax
+        result = train(experiment, levels)
     before, after = result.reports[0], result.reports[-1]
     assert before.game_score < after.game_score == 100
     assert (after.train_solve_rate, after.evaluation_solve_rate, after.score) == (1, None, 1)
@@ -161,7 +162,7 @@ def test_a_run_is_trained_resumed_replayed_and_loaded(tmp_path, capsys):
     small = [*short, "training.updates_per_report=1", "training.total_steps=128", f"logging.run_root={tmp_path}"]
 
     def run(*arguments):
-        with pytest.raises(SystemExit) as caught:
+        with pytest.raises(SystemExit) as caught, jax.numpy_dtype_promotion("standard"):  # optax
             main([str(one) for one in arguments])
         printed = capsys.readouterr()
         assert caught.value.code == 0, printed.err

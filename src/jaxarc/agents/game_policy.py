@@ -29,7 +29,7 @@ class LevelFeatures(NamedTuple):
 
 
 class GamePolicy(ActorCritic):
-    """Chooses among a game's simple actions and clicks; RESET is left to whoever plays the game.
+    """Chooses among a game's simple actions and clicks; RESET is left to the player of the game.
 
     A choice is an index: the simple actions in order, then H * W cells where the game takes clicks. Two dense layers
     see the whole level; where it has one player, shifted so that the player is in the middle. Logits of clicks are also
