@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from jaxarc.config import CheckpointConfig, LoggingConfig
 from jaxarc.errors import JaxarcError, UsageError
-from jaxarc.files import names_file, user_path, write_whole
+from jaxarc.files import TRAINED, names_file, user_path, write_whole
 from jaxarc.parallel import is_primary
 from jaxarc.runs.checkpoint import Checkpoints
 
@@ -148,7 +148,11 @@ def open_run_folder(path: Path) -> RunFolder:
     folder = RunFolder(path)
     if not folder.config.is_file():
         kind = "there is no folder" if not path.is_dir() else f"there is no {folder.config.name} in"
-        raise NotARunError(f"{kind} {path}; name the folder of a run of jaxarc train, such as runs/<date>_<time>-ppo")
+        brought = ", ".join(sorted(folder.name for folder in TRAINED.iterdir()))
+        raise NotARunError(
+            f"{kind} {path}; name the folder of a run of jaxarc train, such as runs/<date>_<time>-ppo, or an agent "
+            f"that comes with this package: {brought}"
+        )
     return folder
 
 
