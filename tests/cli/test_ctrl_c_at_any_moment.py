@@ -24,7 +24,7 @@ COMMANDS = {
     "verify": ["traces", "verify", "traces.jsonl"],
     "train": ["train", "experiment=small_grids", "training.total_steps=1"],
     "surrogate": ["train", "surrogate=lookahead"],
-    "record": ["traces", "record", "arc-agi-1/training:max_side=3"],
+    "record": ["traces", "record", "arc-agi-1/training:max_side=10"],
 }
 # Seconds after the start; the commands take turns, as their starts are much alike.
 MOMENTS = {name: ((0.5, 9.0), (2.5, 6.0))[i % 2] for i, name in enumerate(COMMANDS)}
