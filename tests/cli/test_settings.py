@@ -96,7 +96,7 @@ def test_a_config_file_that_cannot_be_run_is_refused(tmp_path, text, override, c
         ("schedule.learning_rate=fast", "learning_rate .*'fast'"),
         ("experiment=small_grid", r"'small_grid'; did you mean 'small_grids'\?"),
         ("experiment.seed=1", "no field 'experiment'"),
-        ("agent=[ppo]", r"no agent '\[ppo\]'.* ppo, reinforce"),
+        ("agent=[ppo]", r"no agent '\[ppo\]'.* ppo, .*reinforce"),
         ("surrogate.problem=graphs", "surrogate=lookahead"),
         ("training.seed=${nowhere}", "nowhere"),
     ],
