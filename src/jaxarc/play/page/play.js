@@ -220,8 +220,9 @@ function goPair(step) {
 function showPuzzle(found) {
   const isOther = !puzzle || puzzle.task !== found.puzzle.task || puzzle.split !== found.puzzle.split || puzzle.pair !== found.puzzle.pair;
   puzzle = found.puzzle;
-  document.title = `${puzzle.task} – jaxarc play`;
-  find("task").value = puzzle.task;
+  const title = `${puzzle.task} – jaxarc play`;
+  if (document.title !== title) find("task").value = puzzle.task; // of the same task it would undo what is being typed
+  document.title = title;
   find("task-place").textContent = `${puzzle.number} of ${puzzle.count}, ${puzzle.dataset.split("/").slice(-2).join("/")}`;
   find("welcome").hidden = !puzzle.is_first_visit;
   find("task-place").title = [puzzle.dataset, puzzle.title].filter(Boolean).join(" – ");
