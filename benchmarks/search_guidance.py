@@ -4,7 +4,7 @@
     python benchmarks/search_guidance.py learn searched.jsonl weights      # without each fold in turn
     python benchmarks/search_guidance.py guide searched.jsonl guided.jsonl --weights weights
     python benchmarks/search_guidance.py guide searched.jsonl all.jsonl --weights weights --likely 1
-    python benchmarks/search_guidance.py draw docs/images/search/guidance.svg guided.jsonl
+    python benchmarks/search_guidance.py draw docs/images/search/guidance.png guided.jsonl all.jsonl
 
 An output counts as solved after as many words as the search applied until it ended with the right answer among two.
 Where the guided stage finds no sure program, the words of the unguided search are added.
@@ -155,16 +155,15 @@ def draw(path: Path, guided: Path, *same_order: Path) -> None:
         total = sum(min(row["applied"], 10**9) for row in some)
         print(f"{name}: solved {(costs < np.inf).sum()} of {len(some)}; {total:,} words")
         print("  ", ", ".join(f"{budget:,}: {(costs <= budget).sum()}" for budget in (1_000, *BUDGETS)))
-        solved = [any(row["right"]) for row in rows["unguided"]]
-        spent = sum(row["applied"] for row, one in zip(some, solved, strict=True) if one)
+        solved = {row["task"] for row in rows["unguided"] if any(row["right"])}
+        spent = sum(row["applied"] for row in some if row["task"] in solved)
         print(f"   {spent:,} words at what the unguided search solves")
     axes.set(
         xscale="log", xlabel="words applied to states, for one output", ylabel="share of outputs solved", ylim=(0, 1)
     )
     axes.legend(loc="lower right", frameon=False)
     figure.tight_layout()
-    plt.rcParams["svg.hashsalt"] = "jaxarc"
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path)
 
 
 def main() -> None:

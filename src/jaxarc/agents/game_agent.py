@@ -1,6 +1,5 @@
 """Agents that learned a game, as players of frames: of this package's games, and through the bridge of arcengine's."""
 
-import functools
 from pathlib import Path
 from typing import Final
 
@@ -117,7 +116,7 @@ def _cells(frame: Int8[np.ndarray, "64 64"], size: tuple[int, int], shape: tuple
     return cells
 
 
-@functools.partial(jax.jit)
+@jax.jit
 def _act(
     policy: GamePolicy, key: PRNGKey, cells: Int8[Array, "H W"], draws: Bool[Array, ""] | bool
 ) -> Int32[Array, ""]:
