@@ -265,7 +265,9 @@ def learn_object_rules(
         scenes = [Scene(grid, kind) for grid in (*inputs, test_input)]
         if not all(0 < len(scene.objects) <= _MANY for scene in scenes):
             continue
-        explained = [list(_explained(scene, target)) for scene, target in zip(scenes, outputs, strict=False)]
+        explained = list(_all_explained(scenes, outputs))
+        if len(explained) < len(outputs):
+            continue
         for feature in FEATURES:
             values = [scene.values(feature) for scene in scenes]
             rule = _rule(kind, feature, explained, values)
@@ -279,6 +281,15 @@ def learn_object_rules(
             cost += 2 * (feature != "all") + _UNKNOWN_COST * (not asked <= set().union(*shown))
             found.append((rule, cost))
     return sorted(found, key=lambda one: one[1])
+
+
+def _all_explained(scenes: Sequence[Scene], outputs: Sequence[np.ndarray]) -> Iterator[list[dict[str, int]]]:
+    """Yield what explains the objects of each grid, up to one whose output no actions can draw."""
+    for scene, target in zip(scenes, outputs, strict=False):
+        explained = list(_explained(scene, target))
+        if sum(max(right.values()) for right in explained) < np.count_nonzero(target):
+            return
+        yield explained
 
 
 def _explained(scene: Scene, target: np.ndarray) -> Iterator[dict[str, int]]:
