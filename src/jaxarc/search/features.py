@@ -11,7 +11,7 @@ import numpy as np
 from jaxarc.search.functions import NUM_COLORS, color_counts, common_color
 from jaxarc.search.images import Images
 from jaxarc.search.marks import STEPS, cells_enclosed, seen_color, shifted
-from jaxarc.search.objects import OBJECT_COLORS, OBJECT_FEATURES, object_values
+from jaxarc.search.objects import OBJECT_COLORS, OBJECT_FEATURES, held_by, object_values
 
 _OUTSIDE: Final = 10  # the color of a cell outside of the image
 _MOST: Final = 255
@@ -98,6 +98,50 @@ def _color_rank(images: Images) -> Values:
     )
 
 
+def _space(images: Images) -> Values:
+    """Return the area of the largest rectangle of color 0, two cells high and wide at least, that holds a cell."""
+    free = images.inside & (images.cells == 0)
+    found = np.zeros(free.shape, np.int64)
+    places = np.arange(-1, images.frame + 1)
+    rows = free
+    for height in range(2, images.frame + 1):  # rows[:, r] are the columns that are free in so many rows from r on
+        rows = rows[:, :-1] & free[:, height - 1 :]
+        if not rows.any():
+            break
+        walls = np.pad(~rows, ((0, 0), (0, 0), (1, 1)), constant_values=True)
+        before = np.maximum.accumulate(np.where(walls, places, -1), 2)
+        after = np.minimum.accumulate(np.where(walls, places, images.frame)[:, :, ::-1], 2)[:, :, ::-1]
+        width = (after - before - 1)[:, :, 1:-1]
+        area = np.where(rows & (width > 1), width * height, 0)
+        for row in range(height):
+            part = found[:, row : row + area.shape[1]]
+            np.maximum(part, area, out=part)
+    return found
+
+
+def _largest_space(images: Images) -> Values:
+    area = _space(images)
+    return (area == area.max((1, 2), keepdims=True)) & (area > 0)
+
+
+def _nearest(images: Images, neighbors: int) -> tuple[Values, Values]:
+    """Return the distance of the nearest colored cell, and its color if it is the only one."""
+    color = images.cells.astype(np.int64)
+    distance = np.where(color != 0, 0, _MOST)
+    both = np.zeros(color.shape, bool)
+    for reach in range(1, 2 * images.frame):
+        near = [(shifted(color, *step), shifted(both, *step)) for step in list(STEPS.values())[:neighbors]]
+        most = np.max([one for one, _ in near], axis=0)
+        least = np.min([np.where(one == 0, _OUTSIDE, one) for one, _ in near], axis=0)
+        new = (color == 0) & (most > 0) & images.inside
+        if not new.any():
+            break
+        both |= new & ((most != least) | np.any([two for _, two in near], axis=0))
+        color = np.where(new, most, color)
+        distance = np.where(new, reach, distance)
+    return distance, np.where(both, 0, color)
+
+
 def _global(values: np.ndarray, images: Images) -> Values:
     return np.broadcast_to(values[:, None, None], images.cells.shape)
 
@@ -116,6 +160,16 @@ FEATURES: Final[dict[str, Callable[[Images], Values]]] = {
     "near_8": lambda images: np.max([_neighbor(images, step) % _OUTSIDE for step in STEPS], axis=0),
     "between_in_row": lambda images: _between(images, "left", "right"),
     "between_in_column": lambda images: _between(images, "up", "down"),
+    "space": _space,
+    "largest_space": _largest_space,
+    "distance_4": lambda images: _nearest(images, 4)[0],
+    "distance_8": lambda images: _nearest(images, 8)[0],
+    "distance_4_parity": lambda images: _nearest(images, 4)[0] % 2,
+    "distance_8_parity": lambda images: _nearest(images, 8)[0] % 2,
+    "nearest_4": lambda images: _nearest(images, 4)[1],
+    "nearest_8": lambda images: _nearest(images, 8)[1],
+    "holder": held_by,
+    "seen_colored": lambda images: np.sum([seen_color(images, step) != 0 for step in STEPS], axis=0),
     "first_in_row": lambda images: _first_colored(images, 2),
     "first_in_column": lambda images: _first_colored(images, 1),
     "color_of_row": lambda images: _color_of_line(images, 2),
@@ -151,7 +205,8 @@ FEATURES: Final[dict[str, Callable[[Images], Values]]] = {
 }
 """Name -> what it says of each cell."""
 COLORED: Final = {
-    *("own", "near_4", "near_8", "between_in_row", "between_in_column", "color_of_row", "color_of_column", "commonest"),
+    *("own", "near_4", "near_8", "nearest_4", "nearest_8", "between_in_row", "between_in_column", "color_of_row"),
+    *("color_of_column", "commonest", "holder"),
     *(f"{side}_edge" for side in ("left", "top", "right", "bottom")),
     *(f"{name}_{step}" for name in ("beside", "sees") for step in STEPS),
     *(f"{kind}_{name}" for kind, features in OBJECT_FEATURES.items() for name in features if name in OBJECT_COLORS),

@@ -85,11 +85,26 @@ def _objects(cells: bytes, sizes: bytes, count: int, kind: str) -> _Objects:
     return _Objects(labels, total, place, names, owner, size, rows, columns, box, weight, shape)
 
 
+def _measured(images: Images, kind: str) -> _Objects:
+    sizes = np.stack([images.height, images.width]).astype(np.int32)
+    return _objects(images.cells.tobytes(), sizes.tobytes(), len(images), kind)
+
+
+def held_by(images: Images) -> Values:
+    """Give each cell the color of the smallest box of another object that it is in; 0 if there is none."""
+    objects = _measured(images, "one_color")
+    box, colors = objects.box, np.zeros(objects.total, np.int64)
+    colors[objects.names] = images.cells.ravel()[objects.place]
+    result = np.zeros(objects.labels.shape, np.int64)
+    for one in np.argsort(-(box[2] - box[0] + 1) * (box[3] - box[1] + 1), kind="stable"):
+        part = objects.owner[one], slice(box[0][one], box[2][one] + 1), slice(box[1][one], box[3][one] + 1)
+        result[part] = np.where(objects.labels[part] == one + 1, result[part], colors[one])
+    return result
+
+
 def object_values(images: Images, kind: str, feature: str) -> Values:
     """Give each cell a feature of its object; cells of none get 0."""
-    sizes = np.stack([images.height, images.width]).astype(np.int32)
-    objects = _objects(images.cells.tobytes(), sizes.tobytes(), len(images), kind)
-    labels, total, place, names, owner, size, rows, columns, box, weight, shape = objects
+    labels, total, place, names, owner, size, rows, columns, box, weight, shape = _measured(images, kind)
     height, width = box[2] - box[0] + 1, box[3] - box[1] + 1
     if feature in _COLOR_FEATURES:
         counts = np.bincount(names * NUM_COLORS + images.cells.ravel()[place], minlength=total * NUM_COLORS)
@@ -139,8 +154,18 @@ def object_values(images: Images, kind: str, feature: str) -> Values:
         value = 1 + _dense_rank(owner, box[0])
     elif feature == "column":
         value = 1 + _dense_rank(owner, box[1])
-    elif feature in ("in_row", "in_column"):
-        cells = (rows - box[0][names]) if feature == "in_row" else (columns - box[1][names])
+    elif feature == "same_size":
+        _, group, counts = np.unique(size * len(images) + owner, return_inverse=True, return_counts=True)
+        value = counts[group]
+    elif feature == "area_rank":
+        value = 1 + _dense_rank(owner, -height * width)
+    elif feature in ("in_row", "in_column", "from_bottom", "from_right"):
+        cells = {
+            "in_row": rows - box[0][names],
+            "in_column": columns - box[1][names],
+            "from_bottom": box[2][names] - rows,
+            "from_right": box[3][names] - columns,
+        }[feature]
         return _painted(labels, place, 1 + cells)
     elif feature == "ring":
         cells = np.minimum.reduce(
@@ -221,6 +246,7 @@ def _holes_inside(images: Images, labels: np.ndarray, total: int) -> np.ndarray:
 _SHAPES: Final = (
     *("size", "height", "width", "rank", "rank_up", "is_most", "is_least", "same_shape", "count", "at_edge", "holes"),
     *("is_square", "is_full", "is_wide", "parity", "row", "column", "in_row", "in_column", "ring", "template"),
+    *("from_bottom", "from_right", "same_size", "area_rank"),
 )
 _COLOR_FEATURES: Final = ("marker", "commonest", "commonest_but_0", "colors", "colored", "colored_rank")
 _ALL: Final = (*_SHAPES, *_COLOR_FEATURES, "is_symmetric", "beside")
