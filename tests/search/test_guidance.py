@@ -8,8 +8,9 @@ from jaxarc.search import GridProgram, GuidanceError, GuidanceWarning, Question,
 from jaxarc.search import guidance as guidance_module
 from jaxarc.search.descriptions import key_indices, keys_of, word_keys
 from jaxarc.search.guidance import Guide, Weights
+from jaxarc.search.orientations import turned
 from jaxarc.search.solve import described
-from jaxarc.search.turned_words import turned, turned_keys
+from jaxarc.search.turned_words import turned_keys
 from jaxarc.search.words import vocabulary
 
 

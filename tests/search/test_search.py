@@ -116,7 +116,7 @@ def test_a_table_of_two_halves_is_their_exclusive_or():
         ("recolor none; size input; table input copy rigid(flip_columns) : 1 = copy, 2 = 5", [[2, 5]]),
         ("recolor none; size input; product input by shape of rigid(flip_columns)", [[1, 1]]),
         ("recolor none; size input; rigid(flip_columns) => recolor none; size input; half(left)", [[2, 0]]),
-        ("transpose; recolor none; size input * 1x2; tile(1, 2)", [[1, 2], [1, 2]]),
+        ("orient transpose; recolor none; size input * 1x2; tile(1, 2)", [[1, 2], [1, 2]]),
     ],
 )
 def test_a_program_is_read_back_from_its_text_and_runs(text, answer):
@@ -152,6 +152,19 @@ def test_a_function_extends_lines_and_cuts_out(words, before, after):
         ("one_color_beside", "1200 1200 0003", "2100 2100 0000"),
         ("rooms_commonest_but_0", "05020 05000 55555 00300", "00222 00222 00000 33333"),
         ("one_color_is_symmetric", "1100 1000 0000 0222", "1100 1000 0000 0222"),
+        ("one_color_from_bottom", "1100 1000 0000 0222", "2200 1000 0000 0111"),
+        ("one_color_from_right", "1100 1000 0000 0222", "2100 2000 0000 0321"),
+        ("one_color_same_size", "1100 1000 0000 0222", "2200 2000 0000 0222"),
+        ("one_color_area_rank", "1100 1000 0000 0222", "1100 1000 0000 0222"),
+        ("space", "0002 0000 0010", "6660 6660 6600"),
+        ("largest_space", "0002 0000 0010", "1110 1110 1100"),
+        ("distance_4", "1000 0000 0002", "0122 1221 2210"),
+        ("distance_8", "1000 0000 0002", "0122 1111 2210"),
+        ("distance_8_parity", "1000 0000 0002", "0100 1111 0010"),
+        ("nearest_4", "1000 0000 0002", "1112 1122 1222"),
+        ("nearest_8", "1000 0000 0002", "1102 1122 1022"),
+        ("holder", "33333 30003 30503 33333", "00000 03330 03330 00000"),
+        ("seen_colored", "1000 0000 0002", "0212 1111 2120"),
     ],
 )
 def test_a_feature_says_something_of_the_object_of_a_cell(feature, before, after):
@@ -159,6 +172,25 @@ def test_a_feature_says_something_of_the_object_of_a_cell(feature, before, after
     rows = ", ".join(f"{value} = {value}" for value in range(10))
     program = GridProgram.parse(f"recolor none; size input; table cell_feature({feature}) : {rows}")
     np.testing.assert_array_equal(program(grid), expected)
+
+
+@pytest.mark.parametrize("sides", [(0, 1, 3, 2), (2, 0, 1, 3)])
+def test_a_rule_is_found_that_looks_to_one_side_of_each_grid(sides):
+    """The marker, at one side of each grid, draws a line to the opposite side."""
+
+    def rule(grid):
+        side = next(k for k in range(4) if (np.rot90(grid, k)[0] == 3).any())
+        turned = np.rot90(grid, side).copy()
+        turned[1:][:, turned[0] == 3] = np.where(turned[1:][:, turned[0] == 3] == 0, 3, turned[1:][:, turned[0] == 3])
+        return np.rot90(turned, -side)
+
+    shown = []
+    for seed, side in enumerate(sides):
+        grid = np.random.default_rng(seed).choice([0, 0, 0, 2], (8, 8)).astype(np.int8)
+        grid[0] = 0
+        grid[0, 3 + seed] = 3
+        shown.append(np.rot90(grid, -side))
+    assert solved(rule, shown[:-1], shown[-1], SearchConfig(max_cost=4)).startswith("orient ")
 
 
 def test_a_color_that_only_the_test_has_is_answered():

@@ -14,6 +14,7 @@ from jaxarc.search.growth import Growth
 from jaxarc.search.images import Images, images_of
 from jaxarc.search.interpreter import State, apply, state_of
 from jaxarc.search.object_rules import ObjectRule
+from jaxarc.search.orientations import ORIENTATIONS, turned, turned_back
 from jaxarc.search.products import multiplied
 from jaxarc.search.templates import Templates
 from jaxarc.search.words import FUNCTIONS, LARGEST, Number, Word, WordError, kinds_of, parse_words
@@ -29,7 +30,7 @@ _BY: Final = " by "
 _SHAPE: Final = "shape of "
 _NO_WORD: Final = "input"
 _AFTER: Final = " => "
-_TRANSPOSED: Final = "transpose"
+_ORIENT: Final = "orient "
 _FRAME: Final = "frame "
 _COPIED: Final = " copy "
 _ELSE: Final = ", else = input"
@@ -238,14 +239,14 @@ class GridProgram:
     layers: tuple[ProgramLayer, ...]  # from top to bottom
     size: SizeRule = SizeRule()
     recolor: str = "none"  # how colors are renamed first, see :func:`recoloring`
-    is_transposed: bool = False  # rows and columns of the grid are exchanged first, and those of the answer last
+    orient: str = "none"  # how the grid is turned first, and the answer back, see :mod:`jaxarc.search.orientations`
     before: "GridProgram | None" = None  # whose answer is the grid of this one
     frame: int = LARGEST  # rows and columns that an image may have, if the grid is no larger
 
     def __str__(self) -> str:
         text = f"recolor {self.recolor}; size {self.size}; {_OVER.join(map(str, self.layers))}"
         text = text if self.frame == LARGEST else f"{_FRAME}{self.frame}; {text}"
-        text = f"{_TRANSPOSED}; {text}" if self.is_transposed else text
+        text = text if self.orient == "none" else f"{_ORIENT}{self.orient}; {text}"
         return text if self.before is None else f"{self.before}{_AFTER}{text}"
 
     def in_words(self) -> list[str]:
@@ -253,8 +254,8 @@ class GridProgram:
         lines = [f"The answer has the size {self.size}."]
         if self.recolor != "none":
             lines.insert(0, f"Name the colors anew: {self.recolor}.")
-        if self.is_transposed:
-            lines.insert(0, "Exchange rows and columns of the grid, and those of the answer at the end.")
+        if self.orient != "none":
+            lines.insert(0, f"Turn the grid: {self.orient}. Turn the answer back at the end.")
         if self.before is not None:
             lines[:0] = [*self.before.in_words(), "From here on, this answer is the grid."]
         for number, layer in enumerate(self.layers, start=1):
@@ -315,8 +316,9 @@ class GridProgram:
         """
         before, after, text = text.rpartition(_AFTER.strip())
         parts = [part.strip() for part in text.split(";")]
-        is_transposed = parts[0] == _TRANSPOSED
-        parts = parts[is_transposed:]
+        orient = parts.pop(0).removeprefix(_ORIENT).strip() if parts[0].startswith(_ORIENT) else "none"
+        if orient not in ORIENTATIONS:
+            raise ProgramError(f"orient is {orient!r:.200}; choose one of {', '.join(ORIENTATIONS)}")
         frame = LARGEST
         if parts and parts[0].startswith(_FRAME):
             number = Number("rows", 1, LARGEST).read(parts.pop(0).removeprefix(_FRAME).strip())
@@ -330,7 +332,7 @@ class GridProgram:
             raise ProgramError(f"recolor is {recolor!r}; choose one of {', '.join(RECOLORS)}")
         layers = tuple(_layer(layer.strip()) for layer in parts[2].split(_OVER))
         size = SizeRule.parse(parts[1].removeprefix("size "))
-        return cls(layers, size, recolor, is_transposed, cls.parse(before) if after else None, frame)
+        return cls(layers, size, recolor, orient, cls.parse(before) if after else None, frame)
 
     def __call__(self, grid: Sequence[Sequence[int]] | np.ndarray) -> Int8[np.ndarray, "h w"]:
         """Return the answer for a grid.
@@ -340,8 +342,8 @@ class GridProgram:
             TaskFormatError: it is no grid.
         """
         given = check_grid(grid, "program, grid") if self.before is None else self.before(grid)
-        cells = given.astype(np.uint8)
-        cells = cells.T if self.is_transposed else cells
+        symmetry = ORIENTATIONS[self.orient](given)
+        cells = turned(given.astype(np.uint8), symmetry)
         names = recoloring(self.recolor, cells)
         frame = max(self.frame, *cells.shape)
         start = state_of(images_of([names[cells]], frame))
@@ -350,8 +352,7 @@ class GridProgram:
         for layer in reversed(self.layers):
             drawn = _draw(layer, start, (height, width))
             answer = np.where(layer.is_solid | (drawn != 0), drawn, answer)
-        answer = np.argsort(names)[answer].astype(np.int8)
-        return answer.T if self.is_transposed else answer
+        return turned_back(np.argsort(names)[answer].astype(np.int8), symmetry)
 
     def _size(self, start: State) -> tuple[int, int]:
         if self.size.fixed is not None:

@@ -15,6 +15,7 @@ from jaxarc.search.graph import Limits, StateGraph
 from jaxarc.search.growth import learn_growth
 from jaxarc.search.guidance import Guide, expected_words, guide_of, likely_words
 from jaxarc.search.object_rules import learn_object_rules
+from jaxarc.search.orientations import ORIENTATIONS, turned, turned_back
 from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
 from jaxarc.search.products import find_products
 from jaxarc.search.programs import (
@@ -43,8 +44,8 @@ _TWICE: Final = 2  # answers that fit not all, from which the search begins agai
 _FIRST_COST: Final = 2  # after which it is first looked whether an answer is there
 _SECOND_COST: Final = 4  # after which all namings are tried before anything dearer
 _SURE_COST: Final = 16  # a program that costs more and fits is often wrong: other names are tried, too
+_TURNED_COST: Final = 6  # of a program that turns each grid by its colors
 _RANKED_COST: Final = 3  # at most, with colors named by rank
-_TRANSPOSED_COST: Final = 2  # at most, with rows and columns exchanged
 _STRAY_COST: Final = 20  # of an answer with a color that neither an output nor the test input has
 _WORDS_SHARE: Final = 0.7  # of the time; the rest is for stacks
 _GUIDED_SHARE: Final = 0.3  # of the time, for the search with the likeliest words
@@ -68,12 +69,6 @@ class Found:
     share: float  # of the cells of the outputs that come out right
     cost: int
     knows_sizes: bool = True  # else the program has the first output's size, as nothing explains the sizes of all
-
-    @property
-    def kind(self) -> type:
-        """The kind of its layers: a learned table, rules that draw on, a product, or a stack of pieces."""
-        layer = None if self.program is None else self.program.layers[0]
-        return type(layer.rule if isinstance(layer, RuleLayer) else layer)
 
     @property
     def fits_all(self) -> bool:
@@ -118,32 +113,18 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
     found: list[Found] = []
     searches: list[_Search] = []
     log_probs = None if guide is None else _guided(guide, train, test_input, config, began, found, searches)
-    deep: list[_Search] = []  # of which dearer pieces may be made
-    namings = _recolors(train, test_input)
-    for recolor, is_transposed in [*((one, False) for one in namings), (namings[0], True)]:
-        if _is_sure(found) or (searches and time.monotonic() - began > config.seconds):
-            break
-        late_cost = _TRANSPOSED_COST if is_transposed else _RANKED_COST
-        is_late = recolor == "ranked" or is_transposed
-        most = min(config.max_cost, late_cost if is_late else _SECOND_COST)
-        for room in (1, 2):  # the answer may be larger than any other grid, and then no image has its size
-            search = _Search(train, test_input, recolor, is_transposed, config, began, room)
-            searches.append(search)
-            can_grow = room == 1 and search.graph.frame < LARGEST
-            for cost in (most,) if is_late else (_FIRST_COST, most):
-                found += search.answers(cost, is_last=cost == most)
-                can_grow &= not search.knows_size
-                if can_grow or _is_sure(found):
-                    break  # there must be room for larger images, or what is found later costs more
-            if not can_grow:
-                break
-        deep += [] if is_late else searches[-1:]
+    ways = _Ways(train, test_input, config, began, found, searches)
+    namings = [(recolor, "none") for recolor in _recolors(train, test_input)]
+    turns = [("none", orient) for orient in _orients(train, test_input)]
+    for naming in namings:
+        ways.look([naming], _FIRST_COST, is_last=False)
+        ways.look([naming], _SECOND_COST, is_last=True)
+    ways.look(turns, _FIRST_COST, is_last=False)
     found += [] if _is_sure(found) else _all_but_one(train, test_input, config, began, searches)
+    ways.look(turns, _FIRST_COST + 1, is_last=False)
+    ways.look(turns, _SECOND_COST, is_last=True)
     for cost in range(_SECOND_COST + 1, config.max_cost + 1):
-        for search in deep:
-            if _is_sure(found) or search.graph.is_cut or time.monotonic() - began > config.seconds:
-                break
-            found += search.answers(cost, is_last=True)
+        ways.look([(recolor, orient) for recolor, orient in namings if recolor != "ranked"], cost, is_last=True)
     for start in _starts(found):
         if time.monotonic() - began > config.seconds or _is_sure(found):
             break
@@ -151,7 +132,7 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
             shown = [(_run(start, source), target) for source, target in train]
         except ProgramError:  # its frame is the largest, in which a function may have no answer
             continue
-        search = _Search(shown, start.answer, "none", False, config, began, 1, start)
+        search = _Search(shown, start.answer, "none", "none", config, began, 1, start)
         searches.append(search)
         found += [one for one in search.answers(min(_FIRST_COST, config.max_cost), is_last=False) if one.fits_all]
     found.sort(key=_rank)
@@ -183,7 +164,7 @@ def _all_but_one(
             if time.monotonic() > until or cost > config.max_cost:
                 return found
             if cost == _FIRST_COST:
-                own.append(_Search(shown[place], test_input, "none", False, config, began, 1))
+                own.append(_Search(shown[place], test_input, "none", "none", config, began, 1))
                 searches.append(own[place])
             for one in _fitting(own[place].answers(cost, is_last=False)):
                 fits = tuple(index != place for index in range(len(train)))
@@ -193,7 +174,7 @@ def _all_but_one(
 
 def described(train: Sequence[Pair], test_input: np.ndarray) -> Described:
     """Describe a task as :mod:`jaxarc.search.guidance` sees it, by a search of a cost of at most 2."""
-    search = _Search(train, test_input, "none", False, DEFAULT, time.monotonic(), 1)
+    search = _Search(train, test_input, "none", "none", DEFAULT, time.monotonic(), 1)
     search.expand(_FIRST_COST)
     return describe(search.graph, train)
 
@@ -212,14 +193,14 @@ def _guided(
     The network sees what each word makes on the first level. Returns the log-probabilities of the keys.
     """
     config = replace(config, seconds=_GUIDED_SHARE * config.seconds)
-    search = _Search(train, test_input, "none", False, config, began, 1)
+    search = _Search(train, test_input, "none", "none", config, began, 1)
     searches.append(search)
     found += _fitting(search.answers(min(_FIRST_COST, config.max_cost), is_last=False))
     log_probs = guide.log_probs(describe(search.graph, train))
     for recolor in _recolors(train, test_input):
         if recolor == "ranked" or _is_sure(found):
             break
-        search = _Search(train, test_input, recolor, False, config, began, 1, likely=log_probs)
+        search = _Search(train, test_input, recolor, "none", config, began, 1, likely=log_probs)
         searches.append(search)
         for cost in range(_FIRST_COST + 1, min(config.max_cost, _SECOND_COST) + 1):
             found += [] if _is_sure(found) else _fitting(search.answers(cost, is_last=False))
@@ -260,6 +241,15 @@ def _recolors(train: Sequence[Pair], test_input: np.ndarray) -> list[str]:
     return [kind for kind in RECOLORS if kind == "none" or changes[kind]]
 
 
+def _orients(train: Sequence[Pair], test_input: np.ndarray) -> list[str]:
+    """Choose the orientations that turn a grid, and are not the same as one before."""
+    grids = [*(source for source, _ in train), test_input]
+    found: dict[tuple[int, ...], str] = {}
+    for name, orientation in ORIENTATIONS.items():
+        found.setdefault(tuple(orientation(grid) for grid in grids), name)
+    return [name for symmetries, name in found.items() if len({*symmetries}) > 1 or name == "transpose"]
+
+
 def _rank(found: Found) -> tuple[float, ...]:
     """Order by cost what explains all demonstrations, or all but one, and then by how many, and how much of them."""
     explained, count = sum(found.fits), len(found.fits)
@@ -280,9 +270,43 @@ def _different(found: list[Found], train: Sequence[Pair], test_input: np.ndarray
         key = bytes(one.answer.shape) + one.answer.tobytes()
         (odd if is_same or is_plain else kept).setdefault(key, one)
     ranked = [*kept.values(), *odd.values()]
-    # Two tables, or two stacks, often err alike: the second answer is the best one of another kind, if there is one.
-    others = [one for one in ranked[1:] if one.fits_all and one.kind != ranked[0].kind][:1]
-    return [*ranked[:1], *others, *(one for one in ranked[1:] if one not in others)][:count]
+    return ranked[:count]
+
+
+class _Ways:
+    """The searches of one test input under all namings of its colors, and from all sides."""
+
+    def __init__(
+        self,
+        train: Sequence[Pair],
+        test_input: np.ndarray,
+        config: SearchConfig,
+        began: float,
+        found: list[Found],
+        searches: list["_Search"],
+    ) -> None:
+        self._train, self._test_input, self._config, self._began = train, test_input, config, began
+        self._found, self._searches = found, searches
+        self._own: dict[tuple[str, str], _Search] = {}
+
+    def look(self, ways: list[tuple[str, str]], cost: int, is_last: bool) -> None:
+        """Add what states of a cost answer, each way, until a program is sure or the time is over."""
+        for recolor, orient in ways:
+            if _is_sure(self._found) or (self._searches and time.monotonic() - self._began > self._config.seconds):
+                return
+            most = min(cost, self._config.max_cost, _RANKED_COST if recolor == "ranked" else cost)
+            for room in (1, 2):  # the answer may be larger than any other grid, and then no image has its size
+                search = self._own.get((recolor, orient))
+                if search is None or room > 1:
+                    search = _Search(self._train, self._test_input, recolor, orient, self._config, self._began, room)
+                    self._searches.append(search)
+                    self._own[recolor, orient] = search
+                if search.graph.is_cut and cost > _SECOND_COST:
+                    break
+                self._found += search.answers(most, is_last)
+                can_grow = room == 1 and search.graph.cost <= _FIRST_COST and search.graph.frame < LARGEST
+                if search.knows_size or not can_grow or _is_sure(self._found):
+                    break
 
 
 class _Search:
@@ -293,7 +317,7 @@ class _Search:
         train: Sequence[Pair],
         test_input: np.ndarray,
         recolor: str,
-        is_transposed: bool,
+        orient: str,
         config: SearchConfig,
         began: float,
         room: int,  # sides of the largest grid that an image may have
@@ -302,9 +326,10 @@ class _Search:
     ) -> None:
         self._before = before
         self._known_colors = {*_colors_of([test_input]), *_colors_of([target for _, target in train])}
-        if is_transposed:
-            train = [(source.T, target.T) for source, target in train]
-            test_input = test_input.T
+        turn = ORIENTATIONS[orient]
+        train = [(turned(source, turn(source)), turned(target, turn(source))) for source, target in train]
+        self._symmetry = turn(test_input)
+        test_input = turned(test_input, self._symmetry)
         names = [recoloring(recolor, source) for source, _ in train]
         self._outputs = [name[target] for name, (_, target) in zip(names, train, strict=True)]
         names.append(recoloring(recolor, test_input))
@@ -313,7 +338,7 @@ class _Search:
         ]
         self._original = np.argsort(names[-1]).astype(np.int8)
         self._recolor = recolor
-        self._is_transposed = is_transposed
+        self._orient = orient
         self._sizes = config.sizes
         self.knows_size = False  # whether a rule gives the sizes of all outputs
         self._scales = _scales(self._inputs, self._outputs)
@@ -371,7 +396,8 @@ class _Search:
         """Return what rules answer that draw on a whole grid; they take the input alone."""
         source, everything = self._inputs[-1].astype(np.uint8), (True,) * len(self._outputs)
         found = []
-        for learn in (learn_growth, learn_object_rules, learn_templates):
+        know_mirror_images = () if self._orient != "none" else (learn_growth, learn_templates)
+        for learn in (learn_object_rules, *know_mirror_images):
             deadline = min(time.monotonic() + _RULES_SHARE * self._seconds, self._deadline)
             for rule, cost in learn(self._inputs[:-1], self._outputs, source, deadline)[:_RULES]:
                 found.append(self._found(rule.drawn(source), (RuleLayer(rule),), SizeRule(), everything, 1.0, cost))
@@ -387,16 +413,17 @@ class _Search:
         cost: int,
     ) -> Found:
         before = None
+        cost += _TURNED_COST * (self._orient not in ("none", "transpose"))
         if self._before is not None:
             before = self._before.program
             cost += self._before.cost
-        program = GridProgram(layers, rule, self._recolor, self._is_transposed, before)
+        program = GridProgram(layers, rule, self._recolor, self._orient, before)
         if program.depends_on_frame:
             program = replace(program, frame=self.graph.frame)
         named = self._original[answer]
         if not self._known_colors.issuperset(named.ravel().tolist()):
             cost += _STRAY_COST
-        return Found(named.T if self._is_transposed else named, program, fits, share, cost, self.knows_size)
+        return Found(turned_back(named, self._symmetry), program, fits, share, cost, self.knows_size)
 
 
 def _layer(graph: StateGraph, layer: Layer) -> LayerProgram:

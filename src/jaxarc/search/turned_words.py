@@ -30,13 +30,6 @@ _Step: TypeAlias = Literal["none", "transposed", "mirrored"]
 _Outcome: TypeAlias = list[tuple[tuple, ...]]  # for each sample the images that a word makes; none without an answer
 
 
-def turned(grid: np.ndarray, symmetry: int) -> np.ndarray:
-    """Return a grid under one of the eight symmetries: bit 0 transposes, then bit 1 mirrors columns and bit 2 rows."""
-    grid = grid.T if symmetry & 1 else grid
-    grid = grid[:, ::-1] if symmetry & 2 else grid
-    return grid[::-1] if symmetry & 4 else grid
-
-
 @functools.cache
 def turned_keys(symmetry: int) -> tuple[int, ...]:
     """Return of each key the place of its counterpart under a symmetry, and -1 where it has none."""
