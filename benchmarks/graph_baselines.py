@@ -40,15 +40,13 @@ SACHS = ["Raf", "Mek", "Plcg", "PIP2", "PIP3", "Erk", "Akt", "PKA", "PKC", "P38"
 
 
 def run_peers(values, is_discrete=False):
-    certainties = {
-        "PC": edges_of(pc(values, 0.05, "fisherz", show_progress=False).G.graph),
-        "GES": edges_of(ges(values, score_func="local_score_BIC")["G"].graph),
-    }
-    if is_discrete:
-        certainties["PC, chi-squared"] = edges_of(pc(values, 0.05, "chisq", show_progress=False).G.graph)
-        certainties["GES, BDeu"] = edges_of(ges(values, score_func="local_score_BDeu")["G"].graph)
+    test, criterion = ("chisq", "local_score_BDeu") if is_discrete else ("fisherz", "local_score_BIC")
     size = np.abs(r2_sort_regress(values))  # of coefficients; what is not 0 is an edge
-    return certainties | {"R2-SortnRegress": (size > 0) * (1 + size / max(size.max(), 1e-9)) / 2}
+    return {
+        "PC": edges_of(pc(values, 0.05, test, show_progress=False).G.graph),
+        "GES": edges_of(ges(values, score_func=criterion)["G"].graph),
+        "R2-SortnRegress": (size > 0) * (1 + size / max(size.max(), 1e-9)) / 2,
+    }
 
 
 def edges_of(graph):
