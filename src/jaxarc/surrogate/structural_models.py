@@ -200,7 +200,7 @@ def describe_samples(
     """Describe samples as an :class:`EdgeScorer` reads them: standardized values, and where they are set.
 
     Each variable gets the mean 0 and the deviation 1. So neither its unit nor its variance says where it stands in the
-    causal order (Reisach et al. 2021, https://arxiv.org/abs/2102.13647).
+    causal order (Reisach et al. 2021, https://arxiv.org/abs/2102.13647); its R² may (https://arxiv.org/abs/2303.18211).
 
     Args:
         values: N samples of d variables.
