@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from search_ledger import draw_curves
 
 from jaxarc.config import SearchConfig, SearchExpertConfig, SurrogateConfig, SurrogateTrainingConfig
 from jaxarc.datasets import load_tasks
@@ -140,30 +141,21 @@ def search_guided(path: Path, out: Path, folder: Path, likely: float) -> None:
 
 
 def draw(path: Path, guided: Path, *same_order: Path) -> None:
-    import matplotlib.pyplot as plt
-
     rows = {"unguided": [row["alone"] for row in read(guided)], "guided": read(guided)}
     rows.update(("the same order, all words", read(one)) for one in same_order)
-    figure, axes = plt.subplots(figsize=(7, 4))
-    places = np.geomspace(100, 400_000, 200)
+    curves = {
+        name: [(row["task"], row["applied"] if any(row["right"]) else np.inf) for row in some]
+        for name, some in rows.items()
+    }
     for name, some in rows.items():
-        costs = np.array([row["applied"] if any(row["right"]) else np.inf for row in some])
-        folds = np.array([fold_of(row["task"]) for row in some])
-        shares = np.array([[(costs[folds == fold] <= place).mean() for place in places] for fold in range(5)])
-        (line,) = axes.plot(places, [(costs <= place).mean() for place in places], label=name)
-        axes.fill_between(places, shares.min(0), shares.max(0), alpha=0.12, color=line.get_color(), linewidth=0)
+        costs = np.array([words for _, words in curves[name]])
         total = sum(min(row["applied"], 10**9) for row in some)
         print(f"{name}: solved {(costs < np.inf).sum()} of {len(some)}; {total:,} words")
         print("  ", ", ".join(f"{budget:,}: {(costs <= budget).sum()}" for budget in (1_000, *BUDGETS)))
         solved = {row["task"] for row in rows["unguided"] if any(row["right"])}
         spent = sum(row["applied"] for row in some if row["task"] in solved)
         print(f"   {spent:,} words at what the unguided search solves")
-    axes.set(
-        xscale="log", xlabel="words applied to states, for one output", ylabel="share of outputs solved", ylim=(0, 1)
-    )
-    axes.legend(loc="lower right", frameon=False)
-    figure.tight_layout()
-    figure.savefig(path)
+    draw_curves(path, curves)
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
     python benchmarks/search_ledger.py look --json look.json
     python benchmarks/search_ledger.py check --json check.json --against before.json
+    python benchmarks/search_ledger.py draw docs/images/search/forms.png before.json now.json
 
 Words are chosen by what the half ``look`` misses; the half ``check`` tells what they are worth on other tasks. A hash
 of the name says which half and which of five folds a task is in. The budget is CPU time, so that two versions of the
@@ -43,12 +44,17 @@ def count_cpu_time() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("half", choices=("look", "check", "all"))
+    parser.add_argument("half", choices=("look", "check", "all", "draw"))
+    parser.add_argument("files", nargs="*", type=Path, help="of draw: a picture, and files of versions, by their names")
     parser.add_argument("--count", type=int, help="test inputs, drawn with a fixed seed; by default all")
     parser.add_argument("--seconds", type=float, default=1.5, help="CPU time of each")
     parser.add_argument("--json", type=Path, help="file for what each one gets")
     parser.add_argument("--against", type=Path, help="such a file of another version: what is won and lost")
     arguments = parser.parse_args()
+    if arguments.half == "draw":
+        picture, *files = arguments.files
+        draw_curves(picture, {file.stem.replace("_", " "): _curve(json.loads(file.read_text())) for file in files})
+        return
     tasks = {task.task_id: task for task in load_tasks("arc-agi-1/training")}
     questions = [
         (task_id, index)
@@ -83,6 +89,36 @@ def main() -> None:
     for title, table in (("before", {name: row for name, row in before.items() if name in rows}), ("now", rows)):
         if table:
             _print_counts(title, table)
+
+
+def _curve(rows: dict[str, dict]) -> list[tuple[str, float]]:
+    """Return the task of each output, and the words that were applied until it was solved; infinite if it was not."""
+    return [(name.partition(":")[0], row["applied"] if row["solved"] else np.inf) for name, row in rows.items()]
+
+
+def draw_curves(path: Path, curves: dict[str, list[tuple[str, float]]]) -> None:
+    """Draw the share of outputs that are solved, by the words applied; the bands are lowest and highest of five folds.
+
+    Args:
+        path: of the picture.
+        curves: by name: the task of each output, and its words.
+    """
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 4))
+    places = np.geomspace(100, 1_000_000, 200)
+    for name, outputs in curves.items():
+        words = np.array([applied for _, applied in outputs])
+        folds = np.array([fold_of(task_id)[0] for task_id, _ in outputs])
+        shares = np.array([[(words[folds == fold] <= place).mean() for place in places] for fold in range(FOLDS)])
+        (line,) = axes.plot(places, [(words <= place).mean() for place in places], label=name)
+        axes.fill_between(places, shares.min(0), shares.max(0), alpha=0.12, color=line.get_color(), linewidth=0)
+    axes.set(
+        xscale="log", xlabel="words applied to states, for one output", ylabel="share of outputs solved", ylim=(0, 1)
+    )
+    axes.legend(loc="lower right", frameon=False)
+    figure.tight_layout()
+    figure.savefig(path)
 
 
 def _print_counts(title: str, rows: dict[str, dict]) -> None:
