@@ -155,3 +155,10 @@ def test_every_program_that_the_search_finds_gives_its_answer_and_is_read_back(s
 def test_the_page_lists_every_function_with_its_arguments():
     assert "\n".join(function_rows()) in PAGE.read_text(encoding="utf-8")
     assert len(list(function_rows())) == len(FUNCTIONS) + 2
+
+
+def test_a_color_beside_the_grid_is_not_copied():
+    text = "recolor none; size input; table input copy cell_feature(beside_down) : 0 = 0, 1 = copy"
+    np.testing.assert_array_equal(GridProgram.parse(text)([[0, 0], [1, 1]]), [[0, 0], [0, 0]])
+    with pytest.raises(ProgramError, match=r"10.*beside_down"):
+        GridProgram.parse(text)([[1, 0], [1, 1]])

@@ -421,7 +421,12 @@ def _draw(layer: ProgramLayer, start: State, size: tuple[int, int]) -> UInt8[np.
         raise ProgramError(f"the table of the program has no row for {' '.join(map(str, unknown))}")
     if layer.copied is None:
         return colors
-    return np.where(colors == COPY, _placed(_run(start, layer.copied), *size), colors)
+    colors = np.where(colors == COPY, _placed(_run(start, layer.copied), *size), colors)
+    if colors.max() >= NUM_COLORS:
+        raise ProgramError(
+            f"the table of the program copies {colors.max()} from {_text(layer.copied)}, which is no color"
+        )
+    return colors
 
 
 def _placed(image: Images, height: int, width: int, is_moved: bool = False) -> UInt8[np.ndarray, "h w"]:

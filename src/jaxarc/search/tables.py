@@ -22,6 +22,7 @@ _TRIED: Final = 200  # sets of sources for each that is copied from
 _COPIED: Final = 24  # sources that a table may copy from: those that are right most often
 _UNKNOWN_COST: Final = 10  # of rows that only the test input has; twice that if it has no other
 _KEEP: Final = COPY + 1
+_LAST_COLOR: Final = COPY - 1  # what lies beside the image has none, and may be copied by a cell at the edge
 _LARGEST_TABLE: Final = 6_000
 _FEW: Final = 8  # values of a source that three may stand together with
 _KEPT: Final = 4  # rules of a task
@@ -67,7 +68,7 @@ def learn_rules(graph: StateGraph, canvas: OutputCells, deadline: float, is_exac
     for fit in tried:
         if fit is not None:
             answer = fit.answer(slice(len(canvas.target), None))
-            if answer.tobytes() not in rules:
+            if answer.max() <= _LAST_COLOR and answer.tobytes() not in rules:
                 rules[answer.tobytes()] = fit.rule(cells, answer.reshape(canvas.sizes[-1]))
         if len(rules) == _KEPT:
             break
