@@ -14,18 +14,17 @@ from pathlib import Path
 import jax
 
 import jaxarc.games
-from jaxarc.agents import read_metrics
+from jaxarc.agents import load_game_agent, read_metrics
 from jaxarc.files import write_whole
 from jaxarc.games.explorer import explore
 from jaxarc.games.frames import OwnFrames
 from jaxarc.games.game_speed import measure_speed
 from jaxarc.games.level_solver import solve
 from jaxarc.runs import RunFolder
-from jaxarc.runs.folder import read_table
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "docs" / "games.json"
-EXPLORER_ACTIONS = 500  # in one level
+MAX_ACTIONS = 500  # in one level
 MECHANICS = {
     "bridges": "moves and clicks, collecting, spending",
     "crates": "pushing, undo",
@@ -53,7 +52,7 @@ MECHANICS = {
 def measure(name: str, python: str | None) -> dict:
     env, params = jaxarc.games.make(name)
     solved = [solve(env, words).actions for words in params.levels[0]]
-    found = explore(OwnFrames(env, params), EXPLORER_ACTIONS)
+    found = explore(OwnFrames(env, params), MAX_ACTIONS)
     row = {
         "game": name,
         "actions": [None if actions is None else len(actions) for actions in solved],
@@ -73,31 +72,33 @@ def measure(name: str, python: str | None) -> dict:
 
 
 def read_run(run: str) -> tuple[str, dict]:
-    """Return the game that a run learned, and how its last agent played it: each level once, up to the first lost."""
+    """Return the game that a run learned, and how its last agent plays it, with as many actions as the explorer has."""
     folder = RunFolder(Path(run))
-    name = json.loads(folder.config.read_text(encoding="utf-8"))["game"]["name"]
     last = read_metrics(folder.metrics)[-1]
-    own = [row["solved"] for row in read_table(folder.measured)[0] if row["task_id"].startswith("level/")]
+    agent = load_game_agent(run, checkpoint="last")
+    name = agent.policy.game.name
+    played = agent.play(OwnFrames(*jaxarc.games.make(name)), MAX_ACTIONS)
     return name, {
-        "ppo_score": round(last.game_score, 1),
-        "ppo_levels": [*own, False].index(False),
+        "ppo_score": round(played.score, 1),
+        "ppo_levels": played.levels_completed,
         "ppo_steps": last.environment_steps,
         "ppo_unseen": None if last.evaluation_solve_rate is None else round(100 * last.evaluation_solve_rate, 1),
     }
 
 
 def _agent(row: dict) -> str:
-    """Say what the agent of a game is, its score, and the levels that it completes."""
+    """Say the score of the explorer and its completed levels, and the same of the agent that learned the game."""
+    explorer = f"{row['explorer_score']:.1f}, {row['explorer_levels']}"
     if "ppo_score" not in row:
-        return f"explorer {row['explorer_score']:.1f}, {row['explorer_levels']}"
-    unseen = "" if row["ppo_unseen"] is None else f"; unseen {row['ppo_unseen']:.1f} %"
-    return f"PPO {row['ppo_score']:.1f}, {row['ppo_levels']}{unseen}"
+        return f"{explorer} | "
+    unseen = "" if row["ppo_unseen"] is None else f"; {row['ppo_unseen']:.1f} %"
+    return f"{explorer} | {row['ppo_score']:.1f}, {row['ppo_levels']}{unseen}"
 
 
 def table(rows: list[dict]) -> str:
     lines = [
-        "| Game | Mechanics | Levels | Solver's actions | Actions/s | arcengine's | Agent: score, levels |",
-        "|---|---|---|---|---|---|---|",
+        "| Game | Mechanics | Levels | Solver's actions | Actions/s | arcengine's | Explorer | PPO |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         levels = f"{len(row['actions'])}{' +' if row['random_levels'] else ''}"

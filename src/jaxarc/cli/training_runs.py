@@ -63,6 +63,18 @@ _AGENT_PANELS: Final = (
         True,
     ),
     ("mean return", {"episodes learned from": "mean_return"}, False),
+)
+_GAME_PANELS: Final = (
+    (
+        "levels completed",
+        {
+            "the game's own, each once (greedy)": "train_solve_rate",
+            "random and unseen, each once (greedy)": "evaluation_solve_rate",
+            "episodes learned from (sampled actions)": "episode_solve_rate",
+        },
+        True,
+    ),
+    ("mean return", {"episodes learned from": "mean_return"}, False),
     ("official score, 0 .. 100", {"the game's own levels (greedy)": "game_score"}, False),
 )
 _SURROGATE_PANELS: Final = (
@@ -105,6 +117,7 @@ class AgentRun:
     """Trains agents, and puts the course of the training into words, tables and a picture."""
 
     unit: ClassVar[str] = "update"
+    _panels: ClassVar[Any] = _AGENT_PANELS
 
     def __init__(self, experiment: Experiment):
         # Neither the id of this process nor the address of process 0: a run can go on anywhere.
@@ -185,7 +198,7 @@ class AgentRun:
 
         algorithm = self.experiment.agent.algorithm.upper()
         title = ", ".join(filter(None, [f"{algorithm} on {self._material}", self._answer, self._seeds]))
-        draw_panels(panels_of(outcome.reports, _AGENT_PANELS), folder.learning_curve, title, "environment steps")
+        draw_panels(panels_of(outcome.reports, self._panels), folder.learning_curve, title, "environment steps")
 
     def learned(self, last: Report) -> str:
         """Say how much was learned from."""
@@ -240,6 +253,8 @@ class AgentRun:
 
 class GameRun(AgentRun):
     """Trains agents that learn a game."""
+
+    _panels: ClassVar[Any] = _GAME_PANELS
 
     def announcement(self) -> list[str]:
         lines = [f"Learning from {self._material}, a level an episode."]

@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxarc.files import write_whole
 from jaxarc.games.engine import RESET, GameEnvironment, GameParams, unpack
-from jaxarc.games.frames import FrameGame, Seen
+from jaxarc.games.frames import STATES, FrameGame, Seen, play_frames
 from jaxarc.games.game import CLICK, GameError
 from jaxarc.games.game_names import NAMES, game, make
 
@@ -62,12 +62,13 @@ class ArcengineGame(arcengine.ARCBaseGame):
         """Take the action; RESET has started a level by now."""
         if self.action.id.value != RESET:
             x, y = _place(self.action) if self.action.id.value == CLICK else (0, 0)
-            action = self._env.action_of(self.action.id.value, self._played, x, y)
-            self._played, finished, reward, _ = self._env.play(self._played, action, self._params)
-            self.picture = np.asarray(self._env.frame(finished))
-            if float(reward):
+            given = jnp.array([self.action.id.value, x, y], jnp.int32)
+            self._played, pictures, _ = play_frames(self._env, self._played, given, self._params)
+            self.picture = np.asarray(pictures[0])
+            status = STATES[int(self._played.status)]  # the episode is this level alone
+            if status == "WIN":
                 self.next_level()
-            elif int(self._played.status):
+            elif status == "GAME_OVER":
                 self.lose()
         self.complete_action()
 
