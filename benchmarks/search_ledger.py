@@ -48,6 +48,8 @@ def main() -> None:
     parser.add_argument("files", nargs="*", type=Path, help="of draw: a picture, and files of versions, by their names")
     parser.add_argument("--count", type=int, help="test inputs, drawn with a fixed seed; by default all")
     parser.add_argument("--seconds", type=float, default=1.5, help="CPU time of each")
+    parser.add_argument("--dataset", default="arc-agi-1/training")
+    parser.add_argument("--guidance", default="none", help="weights of jaxarc train surrogate=search")
     parser.add_argument("--json", type=Path, help="file for what each one gets")
     parser.add_argument("--against", type=Path, help="such a file of another version: what is won and lost")
     arguments = parser.parse_args()
@@ -55,7 +57,7 @@ def main() -> None:
         picture, *files = arguments.files
         draw_curves(picture, {file.stem.replace("_", " "): _curve(json.loads(file.read_text())) for file in files})
         return
-    tasks = {task.task_id: task for task in load_tasks("arc-agi-1/training")}
+    tasks = {task.task_id: task for task in load_tasks(arguments.dataset)}
     questions = [
         (task_id, index)
         for task_id, task in sorted(tasks.items())
@@ -64,11 +66,12 @@ def main() -> None:
     ]
     random.Random(0).shuffle(questions)
     before = json.loads(arguments.against.read_text()) if arguments.against else {}
+    config = SearchConfig(seconds=arguments.seconds, guidance=arguments.guidance)
     count_cpu_time()
     rows: dict[str, dict] = {}
     for task_id, index in questions[: arguments.count]:
         source, target = tasks[task_id].test[index]
-        result = solve(tasks[task_id].train, source, SearchConfig(seconds=arguments.seconds))
+        result = solve(tasks[task_id].train, source, config)
         right = [one for one in result.answers if np.array_equal(one.answer, target)]
         shown = (right or result.answers)[0]
         name = f"{task_id}:{index}"
