@@ -140,7 +140,7 @@ MAX_LINES = {
     "profiling": 650,
     "render": 1830,
     "runs": 1440,
-    "search": 5660,
+    "search": 5670,
     "surrogate": 3860,
     "tasks": 2680,
     "testing": 610,

@@ -52,29 +52,15 @@ from jaxarc.tasks.pair_pool import PairPool
 from jaxarc.tasks.procedural import ProceduralTasks
 
 # Of the learning curves: label, name of each line and its field, whether it is a share.
-_AGENT_PANELS: Final = (
-    (
-        "solved",
-        {
-            "training pairs, each once (greedy)": "train_solve_rate",
-            "evaluation pairs, each once (greedy)": "evaluation_solve_rate",
-            "episodes learned from (sampled actions)": "episode_solve_rate",
-        },
-        True,
-    ),
-    ("mean return", {"episodes learned from": "mean_return"}, False),
-)
+_RETURN: Final = ("mean return", {"episodes learned from": "mean_return"}, False)
+_RATES: Final = ("train_solve_rate", "evaluation_solve_rate", "episode_solve_rate")
+_OF_PAIRS: Final = ("training pairs, each once (greedy)", "evaluation pairs, each once (greedy)")
+_OF_LEVELS: Final = ("the game's own, each once (greedy)", "random and unseen, each once (greedy)")
+_LEARNED_FROM: Final = "episodes learned from (sampled actions)"
+_AGENT_PANELS: Final = (("solved", dict(zip((*_OF_PAIRS, _LEARNED_FROM), _RATES, strict=True)), True), _RETURN)
 _GAME_PANELS: Final = (
-    (
-        "levels completed",
-        {
-            "the game's own, each once (greedy)": "train_solve_rate",
-            "random and unseen, each once (greedy)": "evaluation_solve_rate",
-            "episodes learned from (sampled actions)": "episode_solve_rate",
-        },
-        True,
-    ),
-    ("mean return", {"episodes learned from": "mean_return"}, False),
+    ("levels completed", dict(zip((*_OF_LEVELS, _LEARNED_FROM), _RATES, strict=True)), True),
+    _RETURN,
     ("official score, 0 .. 100", {"the game's own levels (greedy)": "game_score"}, False),
 )
 _SURROGATE_PANELS: Final = (
