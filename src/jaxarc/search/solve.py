@@ -296,15 +296,16 @@ class _Ways:
                 return
             most = min(cost, self._config.max_cost, _RANKED_COST if recolor == "ranked" else cost)
             for room in (1, 2):  # the answer may be larger than any other grid, and then no image has its size
-                search = self._own.get((recolor, orient))
-                if search is None or room > 1:
+                is_new = room > 1 or (recolor, orient) not in self._own
+                if is_new:
                     search = _Search(self._train, self._test_input, recolor, orient, self._config, self._began, room)
                     self._searches.append(search)
                     self._own[recolor, orient] = search
+                search = self._own[recolor, orient]
                 if search.graph.is_cut and cost > _SECOND_COST:
                     break
                 self._found += search.answers(most, is_last)
-                can_grow = room == 1 and search.graph.cost <= _FIRST_COST and search.graph.frame < LARGEST
+                can_grow = is_new and search.graph.frame < LARGEST
                 if search.knows_size or not can_grow or _is_sure(self._found):
                     break
 
