@@ -2,7 +2,9 @@
 # Both build .venv first when it is missing or out of date. PYTHON=python3.12 chooses the interpreter, ARGS="..." is
 # passed on: make train ARGS="training.seed=1", make test ARGS="-k flood".
 
-PYTHON ?= python3
+# JAX 0.11 and later need Python 3.12. pyenv starts only the versions that are chosen, so each that it has is chosen here.
+PYTHON ?= $(shell export PYENV_VERSION=$$(pyenv versions --bare 2>/dev/null | grep -E '^3\.1[123]\.' | paste -sd:); \
+    for name in python3.12 python3.13 python3; do $$name -c 'import sys; print(sys.executable)' 2>/dev/null && exit; done; echo python3)
 ARGS ?=
 BIN := .venv/bin
 READY := .venv/.ready
