@@ -15,7 +15,7 @@ MUTANTS := tests/campaign/.venv-mutants
 CUDA := tests/campaign/accelerator/.venv-cuda
 SANITIZED := dist
 ZIG := .venv/zig
-WHEELS := linux-x86_64 linux-aarch64 macos-arm64 macos-x86_64 windows-x86_64
+WHEELS := linux-x86_64 linux-aarch64 macos-arm64 windows-x86_64
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 

@@ -34,7 +34,6 @@ PLATFORMS = {
     "linux-x86_64": Platform("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64", ".so", _V3 | _V4),
     "linux-aarch64": Platform("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64", ".so", {"aarch64": "generic"}),
     "macos-arm64": Platform("aarch64-macos.11.0", "macosx_11_0_arm64", ".so", {"aarch64": "apple_m1"}),
-    "macos-x86_64": Platform("x86_64-macos.11.0", "macosx_11_0_x86_64", ".so", _V3),
     "windows-x86_64": Platform("x86_64-windows-gnu", "win_amd64", ".dll", _V3),
 }
 
