@@ -56,7 +56,7 @@ for _name, (_variables, _tests) in MODES.items():
     _add_mode(_name, _variables, _tests)
 
 
-@nox.session(name="python", python=["3.12", "3.13"])
+@nox.session(name="python", python=["3.11", "3.13"], venv_backend="uv")
 def other_python(session: nox.Session) -> None:
     """Run all tests with the locked versions on another Python."""
     session.install("--constraint", "constraints.txt", "--editable", ".[dev,gymnax]")

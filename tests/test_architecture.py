@@ -118,36 +118,6 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
 }
 IN_A_STEP = {"envs", "wrappers"}  # what runs inside a step never calls back to the host
 HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print", "debug.breakpoint", "host_callback")
-# Folder -> the most lines that it may have, Python and C++; "" is for the files beside the folders. Raising a number
-# needs a reason in the commit; a folder that shrinks takes its number down.
-MAX_LINES = {
-    "": 2290,
-    "adapters": 2130,
-    "agents": 3850,
-    "benchmarks": 1110,
-    "cli": 5230,
-    "config": 1150,
-    "datasets": 2620,
-    "envs": 4700,
-    "evaluation": 1470,
-    "experts": 2760,
-    "games": 3050,
-    "io": 210,
-    "native": 5350,
-    "nn": 580,
-    "parallel": 1740,
-    "play": 1330,
-    "profiling": 650,
-    "render": 1830,
-    "runs": 1440,
-    "search": 5670,
-    "surrogate": 3860,
-    "tasks": 2680,
-    "testing": 610,
-    "traces": 2080,
-    "utils": 280,
-    "wrappers": 450,
-}
 
 
 class SourceFile:
@@ -316,17 +286,6 @@ def _module(name: str, modules: Container[str]) -> str:
     return name if name in modules else name.rpartition(".")[0]
 
 
-def folders_keep_their_size(root: Path) -> Iterator[str]:
-    lines: dict[str, int] = dict.fromkeys(MAX_LINES, 0)
-    for path in sorted(root.rglob("*")):
-        if path.suffix in {".py", ".h", ".cc"}:
-            folder = path.relative_to(root).parts[0] if path.parent != root else ""
-            lines[folder] = lines.get(folder, 0) + len(path.read_text(encoding="utf-8").splitlines())
-    for folder, count in lines.items():
-        if count > MAX_LINES.get(folder, 0):
-            yield f"{folder or 'files beside the folders'}: {count} lines, limit {MAX_LINES.get(folder, 0)}"
-
-
 RULES = [
     imports_follow_the_table,
     libraries_stay_in_their_rooms,
@@ -359,20 +318,6 @@ def test_the_source_keeps_the_rule(rule):
     assert source(), f"no source below {SOURCE}"
     found = violations(rule, source())
     assert not found, "\n" + "\n".join(found)
-
-
-def test_folders_keep_their_size():
-    assert not list(folders_keep_their_size(SOURCE))
-
-
-def test_a_folder_that_grows_is_found(tmp_path):
-    _plant(tmp_path, "utils/a.py", "x = 0\n" * (MAX_LINES["utils"] - 1))
-    _plant(tmp_path, "utils/deep/b.h", "x\n")
-    assert list(folders_keep_their_size(tmp_path)) == []
-    _plant(tmp_path, "utils/deep/b.h", "x\nx\n")
-    _plant(tmp_path, "attic/c.py", "x = 0\n")
-    found = list(folders_keep_their_size(tmp_path))
-    assert [line.partition(":")[0] for line in found] == ["utils", "attic"]
 
 
 PLANTED = [  # rule, file, its text, what the complaint must say

@@ -13,8 +13,10 @@ from run_command import run_command
 from typer.core import TyperGroup
 
 import jaxarc
+from jaxarc.cli import info
 from jaxarc.cli.main import COMMANDS, load_command, subcommands
 from jaxarc.native.library import native_library
+from jaxarc.profiling import NumericsReport
 
 
 def run(*arguments):
@@ -129,7 +131,14 @@ def test_info_names_versions_folders_and_missing_extras(monkeypatch, tmp_path):
     assert facts["executor"] == EXECUTORS[0]
     known = native_library()
     assert facts["library"] == (known and str(known.path))
+    assert facts["wrong_numbers"] == {}
     assert "pip install uvicorn" in run("info")[1]
+
+
+def test_info_names_the_programs_whose_numbers_are_wrong(monkeypatch):
+    wrong = NumericsReport({"attention": "1 of 9 values are wrong"}, num_programs=9, seconds=0.1)
+    monkeypatch.setattr(info, "check_numerics", lambda: wrong)
+    assert "attention: 1 of 9 values are wrong" in run("info")[1]
 
 
 def test_help_loads_no_jax_and_no_command():

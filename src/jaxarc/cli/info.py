@@ -23,6 +23,7 @@ from jaxarc.native.library import cache_folder, native_library
 from jaxarc.parallel import host_cores
 from jaxarc.parallel.memory import host_memory
 from jaxarc.primitives import choose_executor
+from jaxarc.profiling import check_numerics
 from jaxarc.traces.cache import default_folder
 
 _LIBRARIES: Final = ("jax", "jaxlib", "equinox", "numpy")
@@ -30,6 +31,8 @@ _LIBRARIES: Final = ("jax", "jaxlib", "equinox", "numpy")
 
 def info(as_json: JsonOption = False) -> None:
     """Print versions, devices, folders with their sizes, and which extras are installed.
+
+    The installed JAX computes a few small programs, which NumPy checks: some versions compute wrong numbers.
 
     Examples:
         jaxarc info
@@ -49,6 +52,9 @@ def info(as_json: JsonOption = False) -> None:
         table.add_row("device", escape(device))
     for name in ("executor", "library"):
         table.add_row(name, escape(facts[name] or "none"))
+    table.add_row(
+        "numbers", "; ".join(f"WRONG in {name}: {how}" for name, how in facts["wrong_numbers"].items()) or "right"
+    )
     for name, folder in facts["folders"].items():
         table.add_row(name, escape(f"{folder['path']} ({_size(folder['bytes'])})"))
     for name, missing in facts["extras"].items():
@@ -73,6 +79,7 @@ def _facts() -> dict[str, Any]:
         "devices": [f"{device.platform} {device.id}: {device.device_kind}" for device in jax.devices()],
         "executor": executor,
         "library": str(library.path) if library else None,
+        "wrong_numbers": check_numerics().wrong,
         "folders": {
             "compiled programs": _compiled(),
             **{name: {"path": str(path), "bytes": _bytes_in(path)} for name, path in folders.items()},

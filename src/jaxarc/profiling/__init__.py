@@ -1,4 +1,4 @@
-"""Measure what a JAX program does: compilations, time, memory, communication."""
+"""Measure what a JAX program does: compilations, time, memory, communication, and whether its numbers are right."""
 
 from jaxarc.files import CacheFolderError
 from jaxarc.profiling.collectives import COLLECTIVES, Collective, count_collectives
@@ -12,6 +12,7 @@ from jaxarc.profiling.memory_use import (
     memory_report,
     save_memory_profile,
 )
+from jaxarc.profiling.numerics import NumericsReport, WrongNumbersWarning, check_numerics
 from jaxarc.profiling.timing import (
     OpsBenchmark,
     ProfilerBusyError,
@@ -30,10 +31,13 @@ __all__ = [
     "CompiledMemory",
     "DeviceMemory",
     "MemoryReport",
+    "NumericsReport",
     "OpsBenchmark",
     "ProfilerBusyError",
     "Timing",
+    "WrongNumbersWarning",
     "benchmark_ops",
+    "check_numerics",
     "compiled_memory",
     "count_collectives",
     "device_memory",
