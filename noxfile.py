@@ -17,7 +17,6 @@ CORE = (
     "tests/traces",
     "tests/surrogate",
     "tests/tasks",
-    "tests/agents/test_updates.py",
     "tests/runs/test_training_loop.py",
     "tests/test_prng.py",
 )

@@ -56,8 +56,6 @@ _ORDER = (
     "test_architecture.py",
     "test_prng.py",
     "tasks",
-    "datasets",
-    "config",
     "envs",
     "wrappers",
     "golden",

@@ -97,7 +97,7 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "envelope": {"adapters"},
     "flax": {"flax_states", "adapters"},
     "stable_baselines3": {"adapters"},
-    "optax": {"nn", "surrogate", "agents", "training"},
+    "optax": {"nn", "surrogate", "agents"},
     "matplotlib": {"render", "cli"},
     "rich": {"render", "cli"},
     "PIL": {"render", "cli"},

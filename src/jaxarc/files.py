@@ -24,9 +24,8 @@ from jaxarc.errors import JaxarcError, UsageError, visible
 CHECKSUM: Final = "sha256"  # the field that add_checksum adds
 COMPILED_BYTES: Final = 2**30  # of compiled programs that are kept; the least recently used go first
 _NAME_BYTES: Final = 150  # systems take 255; the rest is for endings, dates and the names of temporary files
-_DEVICES: Final = re.compile(
-    r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE
-)  # of Windows
+# Names of devices of Windows.
+_DEVICES: Final = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)
 _PACKAGE: Final = Path(__file__).resolve().parent
 TRAINED: Final = _PACKAGE / "trained"  # agents that the package brings, as runs
 _DIGITS: Final = 16  # hexadecimal digits of the SHA-256 that are kept

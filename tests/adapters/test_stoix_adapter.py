@@ -18,7 +18,7 @@ METRICS = {"solved", "steps_to_solve", "best_similarity", "final_similarity", "w
 
 
 def config_of(name="starter", mode="point", **env):
-    """The group ``env`` as in Stoix's ``configs/env/jaxarc/default.yaml``."""
+    """The group ``env`` as in ``env/jaxarc/default.yaml`` of Stoix's configs."""
     shown = {"answer_grid": True, "input_grid": True, "contextual": True}
     scenario = {"name": name, "task_name": "mini"}
     return {"env": {"scenario": scenario, "action": {"mode": mode}, "observation_wrappers": shown, **env}}

@@ -1,1 +1,1 @@
-"""The command line: the only place that reads YAML through Hydra."""
+"""The command line: the only place that parses overrides by Hydra."""

@@ -121,7 +121,7 @@ def _add_group(table: Table, group: str, about: str) -> None:
 
 
 def _purpose(group: str, preset: str) -> str:
-    """Return the comment at the head of a preset, below the line that Hydra reads."""
+    """Return the comment at the head of a preset, below the line for programs that compose the presets by Hydra."""
     lines = (config_folder() / group / f"{preset}.yaml").read_text(encoding="utf-8").splitlines()
     comments = itertools.takewhile(lambda line: line.startswith("#"), lines)
     return " ".join(line.lstrip("# ") for line in comments if "@package" not in line)

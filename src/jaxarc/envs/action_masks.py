@@ -31,7 +31,7 @@ from jaxarc.utils.error_handling import IntegerRule
 
 _RESIZES: Final = OperationSet(((c.RESIZE, c.RESIZE),))
 _WHOLE_WITHOUT_SELECTION: Final = MOVES | TURNS | OperationSet(((c.CLEAR, c.CLEAR),))
-MAX_FLAT_ACTIONS = 100_000  # a policy has one logit for each; 30x30 points with all operations are 32,400
+MAX_FLAT_ACTIONS: Final = 100_000  # a policy has one logit for each; 30x30 points with all operations are 32,400
 
 
 @dataclasses.dataclass(frozen=True)

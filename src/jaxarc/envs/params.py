@@ -27,9 +27,8 @@ class EnvParams(eqx.Module):
     """
 
     tasks: TaskSource  # a TaskBuffer of given tasks, or a TaskGenerator of new ones
-    weights: Float[
-        Array, " T"
-    ]  # how often a reset draws each task, relative to their sum; 0 or more, one 1e-30 or more
+    # How often a reset draws each task, relative to their sum: 0 or more, one 1e-30 or more.
+    weights: Float[Array, " T"]
     config: JaxArcConfig = eqx.field(static=True)
     pair_index: Int32[Array, ""] | None = None  # the only pair to play of each task; None: the config says which
 

@@ -55,9 +55,8 @@ class GameState:
     action_count: Int32[Array, ""]  # actions since the level began or was reset, RESET not counted
     budget: Int32[Array, ""]  # of the level; 0: no limit
     step_count: Int32[Array, ""]  # of the episode, RESET counted
-    spent: Int32[
-        Array, " N"
-    ]  # actions in each level, as the score counts them: with RESET of a level, from 0 with one of all
+    # Actions in each level, as the score counts them: with RESET of a level, from 0 with one of all.
+    spent: Int32[Array, " N"]
     key: UInt32[Array, "2"]  # for the next episode
     history: dict[str, UInt32[Array, "depth H"]]  # boards before the last actions, latest first; what undo takes back
     history_size: Int32[Array, ""]  # 0 .. UNDO_DEPTH

@@ -1,7 +1,7 @@
 """The compiled programs of a rollout: reset a batch and step it, each device its own rows.
 
 A rollout of B environments on D devices is two programs, each a ``shard_map`` over the mesh axis ``"data"``:
-``compile_start`` resets all environments, ``compile_play`` takes S steps. No device waits for another inside them,
+``compile_start`` resets all environments, ``compile_play`` takes S steps. No device waits for another inside them.
 Eight environments on two devices, on a CPU with chunks of two::
 
     device 0: S steps of environments 0 1, then S steps of 2 3

@@ -37,9 +37,6 @@ class StateGraph:
         frame: rows and columns that an image may have.
         words: all functions.
         limits: when to stop.
-
-    Attributes:
-        words: all functions.
     """
 
     def __init__(self, inputs: Sequence[np.ndarray], frame: int, words: Sequence[Word], limits: Limits) -> None:

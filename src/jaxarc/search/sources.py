@@ -93,6 +93,7 @@ class Cells(NamedTuple):
 
 
 def different_cells(sources: list[Source], canvas: OutputCells) -> Cells:
+    """Join the cells that look the same to all sources and have the same color in the output, and count them."""
     size = len(canvas.target)
     num_pairs = len(canvas.slices) - 1
     pairs = np.repeat(np.arange(num_pairs), [pair.stop - pair.start for pair in canvas.slices[:-1]])

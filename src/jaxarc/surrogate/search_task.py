@@ -86,7 +86,7 @@ class WordScorer(eqx.Module):
 
 
 class SearchExpertTask(SurrogateTask):
-    """ExpertExamples examples of the search, split into those to learn from and the held-out fold of tasks.
+    """Examples of an expert, the search, split into those to learn from and the held-out fold of tasks.
 
     Attributes:
         train: examples to learn from, dreams too.

@@ -1,7 +1,8 @@
 """What a surrogate trains on: a stream of batches, a train step, and held-out examples that measure a model.
 
 The training loop knows only :class:`SurrogateTask`. The tasks of the package are :class:`StructuralModelsTask`, with
-parent sets or edges as its target, and :class:`jaxarc.surrogate.lookahead_task.LookaheadTask`.
+parent sets or edges as its target, :class:`jaxarc.surrogate.lookahead_task.LookaheadTask`, and
+:class:`jaxarc.surrogate.search_task.SearchExpertTask`.
 """
 
 import abc

@@ -7,6 +7,7 @@ import abc
 import dataclasses
 import itertools
 from collections.abc import Sequence
+from typing import Final
 
 import equinox as eqx
 import jax
@@ -230,8 +231,9 @@ def buffer_of_task(task: JaxArcTask) -> TaskBuffer:
 
 
 # What the largest weight has to be. A processor may take numbers below 1e-38 for 0, and lose what matters beside less.
-SMALLEST_WEIGHT = 1e-30
-FEW_TASKS = 2048  # up to so many an accelerator compares a draw with all, by one kernel, instead of searching by three
+SMALLEST_WEIGHT: Final = 1e-30
+# Up to so many an accelerator compares a draw with all, by one kernel, instead of searching by three.
+FEW_TASKS: Final = 2048
 
 
 def sample_task(key: PRNGKey, weights: Float[Array, " T"]) -> Int32[Array, ""]:

@@ -1,7 +1,7 @@
 """Several trials in one episode: on demonstrations, with rewards, and then on a test, as in learning to learn."""
 
 import dataclasses
-from typing import final
+from typing import Final, final
 
 import equinox as eqx
 import jax
@@ -125,7 +125,7 @@ def _pair_of(
     return jnp.where(trial < episode.num_trials, trial % num_train, num_train + test)
 
 
-_TEST_WORD = 7  # a reset uses the words before it
+_TEST_WORD: Final = 7  # a reset uses the words before it
 
 
 def _with_trial(observation: Observation, trial_index: Int32[Array, "*B"], params: EnvParams) -> Observation:

@@ -73,7 +73,7 @@ inline bool zigzag(const Image& image, const Arguments&, Picture& out) {
   });
 }
 
-// Mark the cells of color 0 from which no straight path over color 0 leads to the edge.
+// Mark the cells of color 0 from which no path of straight steps over color 0 leads to the edge.
 inline void mark_enclosed(const Image& image, bool* enclosed) {
   uint16_t labels[kMostCells];
   const int count = label(image, false, false, [&](int i) { return image.cells[i] == 0; }, labels);
