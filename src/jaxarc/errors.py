@@ -47,7 +47,26 @@ class JaxarcWarning(UserWarning):
         return visible(super().__str__())
 
 
-def whole_number(value: Any, name: str, error: type[JaxarcError]) -> int:
+class Caught:
+    """A context around code of others: keeps the error that it ends with in ``error`` instead of raising it.
+
+    ``sys.exit`` is kept as a :class:`JaxarcError`, so it does not end the program. Ctrl-C passes through.
+    """
+
+    error: Exception | None = None
+
+    def __enter__(self) -> "Caught":
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        if isinstance(error, SystemExit):
+            self.error = JaxarcError(f"it called sys.exit({error.code!r}), which would end the program; raise an error")
+        elif isinstance(error, Exception):
+            self.error = error
+        return self.error is not None
+
+
+def whole_number(value: Any, name: str, error: type[Exception]) -> int:
     """Return an integer of Python, NumPy or JAX as an ``int``, where a float, a text or a list is a mistake.
 
     ``int(3.7)`` is 3, and ``np.uint8(20) * 64`` is 0.

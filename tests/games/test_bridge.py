@@ -59,8 +59,23 @@ def test_an_agent_plays_random_levels_by_perform_action():
 def test_a_click_needs_a_place():
     game = jaxarc.games.as_arcengine("lamps")
     game.perform_action(arcengine.ActionInput(id=arcengine.GameAction.RESET))
-    with pytest.raises(GameError, match="x and y"):
-        game.perform_action(arcengine.ActionInput(id=arcengine.GameAction.ACTION6, data={"x": 3}))
+    click = lambda **data: game.perform_action(
+        arcengine.ActionInput(id=arcengine.GameAction.ACTION6, data=data), raw=True
+    )
+    for wrong in ({"x": 3}, {"x": 3, "y": 2.5}):
+        with pytest.raises(GameError, match="a click's y is a whole number"):
+            click(**wrong)
+    before = game.picture
+    click(x=10**30, y=-(10**30))  # beside the level, as arcengine takes it
+    np.testing.assert_array_equal(game.picture, before)
+    assert click(x=np.int64(3), y=np.uint8(3)).levels_completed == 0
+
+
+def test_a_game_takes_no_params_of_another_and_no_half_seed():
+    with pytest.raises(GameError, match="'order'"):
+        jaxarc.games.as_arcengine("order", 0, jaxarc.games.make("plates")[1])
+    with pytest.raises(GameError, match="seed"):
+        jaxarc.games.as_arcengine("order", 1.5)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from jaxarc.games.engine import GameEnvironment, GameParams, GameState
 from jaxarc.games.game import Action, Board, GameError, GridGame, Level, LevelEvent
-from jaxarc.games.game_names import NAMES, game, make
+from jaxarc.games.game_names import NAMES, game, game_names, load_game, make, register_game
 from jaxarc.lazy import lazy
 
 if TYPE_CHECKING:
@@ -28,7 +28,10 @@ __all__ = [
     "LevelEvent",
     "as_arcengine",
     "game",
+    "game_names",
+    "load_game",
     "make",
+    "register_game",
 ]
 
 __getattr__, __dir__ = lazy(__name__, {"as_arcengine": "jaxarc.games.bridge"})
