@@ -122,6 +122,22 @@ def test_a_recording_of_the_arcade_replays_in_our_engine(folder, tmp_path):
     verify_recording(read_recording(path), OwnFrames(*jaxarc.games.make("lamps")))
 
 
+def test_a_game_of_one_s_own_file_goes_over_the_bridge(tmp_path, monkeypatch):
+    monkeypatch.setattr(jaxarc.games.game_names, "_registered", {})
+    code = "import dataclasses, jaxarc.games\nfog = jaxarc.games.game('fog')\n"
+    code += "THIEF = dataclasses.replace(fog, name='thief', levels=fog.levels[:2])"
+    (tmp_path / "own.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    write_environments("environments", ["own.py:thief"])
+    monkeypatch.chdir(tmp_path.parent)
+    game = open_environment("thief", tmp_path / "environments")
+    game.reset()
+    for number, x, y in solutions_of("fog")[0]:
+        seen = game.send(number, x, y)
+    assert (seen.levels_completed, seen.win_levels, game.score) == (1, 2, pytest.approx(100 / 3))
+    assert jaxarc.games.as_arcengine(f"{tmp_path / 'own.py'}:THIEF").game_id == "thief"
+
+
 def test_an_environment_of_a_folder_is_a_gymnasium_environment(folder):
     from gymnasium.utils.env_checker import check_env
 

@@ -32,7 +32,7 @@ def list_games(
         jaxarc games list
         jaxarc games list own.py:mower
     """
-    rows = [_facts(jaxarc.games.load_game(name)) for name in names or jaxarc.games.game_names()]
+    rows = [_facts(jaxarc.games.load_game(name)) for name in names or jaxarc.games.all_names()]
     if as_json:
         print_json(rows)
         return
@@ -93,7 +93,7 @@ def check(
         jaxarc games check --speed
     """
     results = []
-    for one in jaxarc.games.game_names() if name is None else (name,):
+    for one in jaxarc.games.all_names() if name is None else (name,):
         env, params = jaxarc.games.make(one)
         levels = [_check_level(env, params, index, max_states) for index in range(len(env.game.levels))]
         results.append({"game": env.game.name, "levels": levels, **(measure_speed(env, params) if speed else {})})

@@ -35,7 +35,7 @@ def make(
     return env, env.make_params(max_steps)
 
 
-def game_names() -> tuple[str, ...]:
+def all_names() -> tuple[str, ...]:
     """Return the names of all games: those of this package, then those that were registered."""
     return (*NAMES, *_registered)
 
@@ -60,7 +60,7 @@ def register_game(game: GridGame, *, replace: bool = False) -> None:
 
 
 def game(name: str) -> GridGame:
-    """Return a game that is known by name, one of :func:`game_names`; no file is read.
+    """Return a game that is known by name, one of :func:`all_names`; no file is read.
 
     Raises:
         GameError: there is no such game.
@@ -69,8 +69,8 @@ def game(name: str) -> GridGame:
     if short in NAMES:
         return importlib.import_module(f"jaxarc.games.library.{short}").GAME
     if short not in _registered:
-        near = difflib.get_close_matches(short, game_names(), 1, 0.75)
-        known = f"did you mean {near[0]!r}" if near else f"there are {', '.join(game_names())}"
+        near = difflib.get_close_matches(short, all_names(), 1, 0.75)
+        known = f"did you mean {near[0]!r}" if near else f"there are {', '.join(all_names())}"
         raise GameError(
             f"there is no game {name!r:.80}; {known}; name one of your own file.py:NAME on the command line (--game of "
             "a run), or call jaxarc.games.register_game"
@@ -94,7 +94,7 @@ def load_game(name: str) -> GridGame:
     if not file.is_file() and path.startswith(PREFIX):
         file = user_path(path.removeprefix(PREFIX))
     if not file.is_file():
-        raise GameError(f"there is no file {path!r}; give file.py:NAME of a game, or one of {', '.join(game_names())}")
+        raise GameError(f"there is no file {path!r}; give file.py:NAME of a game, or one of {', '.join(all_names())}")
     found: dict[str, GridGame] = {}
     with Caught() as caught:
         found = {key: value for key, value in vars(load_file(file)).items() if isinstance(value, GridGame)}
