@@ -120,7 +120,7 @@ def write_environments(folder: str | Path, names: Sequence[str] = NAMES) -> None
         game = load_game(given)
         name = game.name
         baselines = [level.baseline for level in game.levels]
-        kind = f"{name.capitalize()}Game"
+        kind = name  # arc_agi looks for the file of this name
         about = {"game_id": name, "title": name, "class_name": kind, "baseline_actions": baselines, "tags": ["jaxarc"]}
         code = (
             f"from jaxarc.games.bridge import ArcengineGame\n\n\nclass {kind}(ArcengineGame):\n"

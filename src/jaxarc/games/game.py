@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from keyword import iskeyword
 from typing import Final, NamedTuple, TypeAlias
 
 import jax
@@ -194,7 +195,9 @@ class GridGame:
 
     def _check_facts(self) -> None:
         # The name begins names of files, and stands before a dash in ARC-AGI-3's ids.
-        if not (isinstance(self.name, str) and self.name.isidentifier() and self.name.isascii()):
+        if not (isinstance(self.name, str) and self.name.isidentifier() and self.name.isascii()) or iskeyword(
+            self.name
+        ):
             raise GameError(f"the name of a game is letters, digits and _, as in Python, got {self.name!r:.60}")
         if not self.levels:
             raise GameError(f"game {self.name!r} has no level; it needs one")
