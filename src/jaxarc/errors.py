@@ -5,7 +5,8 @@ An error class derives from :class:`JaxarcError` and from the builtin class that
 ``except JaxarcError`` catches every mistake that jaxarc found itself.
 """
 
-from typing import ClassVar
+import operator
+from typing import Any, ClassVar
 
 
 def visible(text: str) -> str:
@@ -44,3 +45,36 @@ class JaxarcWarning(UserWarning):
     def __str__(self) -> str:
         """Return the message in one line."""
         return visible(super().__str__())
+
+
+class Caught:
+    """A context around code of others: keeps the error that it ends with in ``error`` instead of raising it.
+
+    ``sys.exit`` is kept as a :class:`JaxarcError`, so it does not end the program. Ctrl-C passes through.
+    """
+
+    error: Exception | None = None
+
+    def __enter__(self) -> "Caught":
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        if isinstance(error, SystemExit):
+            self.error = JaxarcError(f"it called sys.exit({error.code!r}), which would end the program; raise an error")
+        elif isinstance(error, Exception):
+            self.error = error
+        return self.error is not None
+
+
+def whole_number(value: Any, name: str, error: type[Exception]) -> int:
+    """Return an integer of Python, NumPy or JAX as an ``int``, where a float, a text or a list is a mistake.
+
+    ``int(3.7)`` is 3, and ``np.uint8(20) * 64`` is 0.
+
+    Raises:
+        error: the value is none; the message begins with ``name``.
+    """
+    try:
+        return operator.index(value)
+    except TypeError as wrong:
+        raise error(f"{name} is a whole number, got {value!r:.40}; pass an int") from wrong

@@ -11,6 +11,7 @@ from jaxarc.envs.pairs import PairTable
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction
+from jaxarc.games import Board, GameParams, GameState
 from jaxarc.tasks.augmentation import Augmentation
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.types import JaxArcTask
@@ -18,7 +19,7 @@ from jaxarc.wrappers.episode_statistics import StatisticsState
 from jaxarc.wrappers.trials import TrialsState
 
 _STATES: Final = (ArcEnvState, StatisticsState, TrialsState, Canvas, Augmentation, PairTable, JaxArcTask)
-_CLASSES: Final = (*_STATES, EnvParams, TaskBuffer, PointAction, BboxAction, MaskAction)
+_CLASSES: Final = (*_STATES, EnvParams, TaskBuffer, PointAction, BboxAction, MaskAction, GameState, Board, GameParams)
 
 
 def register_flax() -> None:

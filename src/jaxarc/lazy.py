@@ -1,8 +1,13 @@
-"""Names of a package that are imported when somebody asks for them, so that the package itself is light."""
+"""Code that is loaded when somebody asks for it: names of a package, so that it is light, and files of others."""
 
+import functools
+import hashlib
 import importlib
+import importlib.util
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from jaxarc.extras import how_to_install
@@ -33,3 +38,31 @@ def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
         return sorted(sys.modules[package].__all__)
 
     return import_name, list_names
+
+
+def load_file(file: Path) -> ModuleType:
+    """Run a file of Python that a user named, once as long as it does not change, and return its module.
+
+    Its name hides no other module: ``random.py`` is not what ``import random`` finds. Modules that the file imports are
+    looked for in its folder, too.
+
+    Raises:
+        OSError: the file cannot be read.
+        Exception: what its code raises.
+    """
+    path = file.resolve()
+    return _run_file(path, path.stat().st_mtime_ns)
+
+
+@functools.cache
+def _run_file(path: Path, mtime: int) -> ModuleType:
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    digest = hashlib.sha256(str(path).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    spec = importlib.util.spec_from_file_location(f"_jaxarc_file_{digest}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # as an import does, so that its classes can be pickled
+    spec.loader.exec_module(module)
+    return module

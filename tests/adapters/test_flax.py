@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxarc
+import jaxarc.games
 from jaxarc.adapters import register_flax
 from jaxarc.tasks.task import mock_raw_task
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, Trials
@@ -41,6 +42,14 @@ def test_states_of_trials_of_generated_tasks_and_of_the_guide_api_come_back():
     env, params = jaxarc.make("procedural/gravity", mode="trials", include_demonstrations=True, **size)
     assert_comes_back(Trials(env).reset(jax.random.key(0), params)[0])
     assert_comes_back(jaxarc.arc_reset(jax.random.key(0), jaxarc.JaxArcConfig())[0])
+
+
+@pytest.mark.parametrize("name", ["crates", "lamps"])  # with what undo takes back, and without
+def test_states_and_params_of_games_come_back(name):
+    register_flax()
+    env, params = jaxarc.games.make(name)
+    states, _ = jax.vmap(env.reset, (0, None))(jax.random.split(jax.random.key(0), 3), params)
+    assert_comes_back((jax.vmap(env.step, (0, None, None))(states, 4, params)[0], params))
 
 
 def test_a_state_with_other_arrays_is_refused():

@@ -59,8 +59,23 @@ def test_an_agent_plays_random_levels_by_perform_action():
 def test_a_click_needs_a_place():
     game = jaxarc.games.as_arcengine("lamps")
     game.perform_action(arcengine.ActionInput(id=arcengine.GameAction.RESET))
-    with pytest.raises(GameError, match="x and y"):
-        game.perform_action(arcengine.ActionInput(id=arcengine.GameAction.ACTION6, data={"x": 3}))
+    click = lambda **data: game.perform_action(
+        arcengine.ActionInput(id=arcengine.GameAction.ACTION6, data=data), raw=True
+    )
+    for wrong in ({"x": 3}, {"x": 3, "y": 2.5}):
+        with pytest.raises(GameError, match="a click's y is a whole number"):
+            click(**wrong)
+    before = game.picture
+    click(x=10**30, y=-(10**30))  # beside the level, as arcengine takes it
+    np.testing.assert_array_equal(game.picture, before)
+    assert click(x=np.int64(3), y=np.uint8(3)).levels_completed == 0
+
+
+def test_a_game_takes_no_params_of_another_and_no_half_seed():
+    with pytest.raises(GameError, match="'order'"):
+        jaxarc.games.as_arcengine("order", 0, jaxarc.games.make("plates")[1])
+    with pytest.raises(GameError, match="seed"):
+        jaxarc.games.as_arcengine("order", 1.5)
 
 
 @pytest.fixture
@@ -105,6 +120,22 @@ def test_a_recording_of_the_arcade_replays_in_our_engine(folder, tmp_path):
         wrapper.step(arcengine.GameAction.from_id(action), {"x": x, "y": y} if action == 6 else {})
     (path,) = (tmp_path / "recordings").rglob("*.jsonl")
     verify_recording(read_recording(path), OwnFrames(*jaxarc.games.make("lamps")))
+
+
+def test_a_game_of_one_s_own_file_goes_over_the_bridge(tmp_path, monkeypatch):
+    monkeypatch.setattr(jaxarc.games.game_names, "_registered", {})
+    code = "import dataclasses, jaxarc.games\nfog = jaxarc.games.game('fog')\n"
+    code += "THIEF = dataclasses.replace(fog, name='thief', levels=fog.levels[:2])"
+    (tmp_path / "own.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    write_environments("environments", ["own.py:thief"])
+    monkeypatch.chdir(tmp_path.parent)
+    game = open_environment("thief", tmp_path / "environments")
+    game.reset()
+    for number, x, y in solutions_of("fog")[0]:
+        seen = game.send(number, x, y)
+    assert (seen.levels_completed, seen.win_levels, game.score) == (1, 2, pytest.approx(100 / 3))
+    assert jaxarc.games.as_arcengine(f"{tmp_path / 'own.py'}:THIEF").game_id == "thief"
 
 
 def test_an_environment_of_a_folder_is_a_gymnasium_environment(folder):

@@ -11,6 +11,7 @@ import jaxarc.games
 from jaxarc.games import GameEnvironment, GameError, GridGame, Level, LevelEvent, bits
 from jaxarc.games.engine import GAME_OVER, NOT_FINISHED, UNDO_DEPTH, WIN
 from jaxarc.games.game import CLICK, MOVES, RED, UNDO, WHITE
+from jaxarc.games.level_solver import replay
 
 RESET, UP, RIGHT, UNDONE, CELLS = 0, 1, 4, 5, 6  # actions of the little game below: moves, undo, then clicks
 
@@ -212,6 +213,74 @@ def test_equal_keys_draw_equal_levels_and_others_do_not():
 def test_facts_that_contradict_each_other_are_refused(changes, quoted):
     with pytest.raises(GameError, match=quoted):
         dataclasses.replace(GAME, **changes)
+
+
+@pytest.mark.parametrize("wrong", [4.7, 4.0, np.float32(4), jnp.float32(4), "4", None, [4], jnp.array([4])])
+def test_an_action_is_a_whole_number(wrong):
+    state = start()
+    for call in (ENV.step, ENV.step_and_reset, ENV.play):
+        with pytest.raises(GameError, match=r"an action is .*whole number"):
+            call(state, wrong, PARAMS)
+    with pytest.raises(GameError, match="whole number"):
+        ENV.action_of(wrong, state)
+    with pytest.raises(GameError, match=r"set_index is .*whole number"):
+        ENV.reset(jax.random.key(0), PARAMS, wrong if wrong is not None else "first")
+    with pytest.raises(GameError, match="an action is one whole number"):
+        jax.vmap(ENV.step, (None, 0, None))(state, jnp.zeros(3), PARAMS)
+
+
+@pytest.mark.parametrize("action", [10**30, -(10**30), 2**32, np.int64(2**32), np.uint64(2**63)])
+def test_an_action_of_any_size_is_none(action):
+    state = start()
+    after, *_, info = ENV.step(state, action, PARAMS)
+    assert info["invalid_action"]
+    assert int(after.action_count) == 1
+
+
+@pytest.mark.parametrize("index", [1, 99, -1, 10**30, np.uint8(1), jnp.int32(1)])
+def test_a_set_that_is_not_there_is_refused(index):
+    with pytest.raises(GameError, match=r"set_index is 0 .. 0, got -?\d+"):
+        ENV.reset(jax.random.key(0), PARAMS, index)
+    assert int(ENV.reset(jax.random.key(0), PARAMS, np.int64(0))[0].set_index) == 0
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, "2", 2**31])
+def test_params_need_numbers_from_one_on(number):
+    lamps = GameEnvironment(jaxarc.games.game("lamps"))
+    for call in (
+        lambda: lamps.random_params(jax.random.key(0), number),
+        lambda: lamps.random_params(jax.random.key(0), 1, number),
+        lambda: lamps.make_params(number),
+        lambda: jaxarc.games.make("lamps", max_steps=number),
+    ):
+        with pytest.raises(GameError, match=rf"whole number.*, got '?{number}"):
+            call()
+
+
+def test_params_and_states_of_another_game_are_refused():
+    made = {name: jaxarc.games.make(name) for name in ("mirrors", "order", "lamps")}
+    for name, (env, params) in made.items():
+        state, _ = env.reset(jax.random.key(0), params)
+        for other, (wrong, others) in made.items():
+            if name == other:
+                continue
+            for call in (
+                lambda env=env, others=others: env.reset(jax.random.key(0), others),
+                lambda env=env, state=state, others=others: env.step(state, 1, others),
+                lambda wrong=wrong, state=state, others=others: wrong.step(state, 1, others),
+            ):
+                with pytest.raises(GameError, match=f"'({name}|{other})'"):
+                    call()
+    with pytest.raises(GameError, match="tuple"):
+        ENV.reset(jax.random.key(0), (1, 2))
+
+
+def test_a_level_that_is_not_there_is_refused():
+    for wrong in (-1, len(GAME.levels), 1.5):
+        with pytest.raises(GameError, match="level"):
+            GAME.board(wrong)
+        with pytest.raises(GameError, match="level"):
+            replay(ENV, PARAMS, wrong, [1])
 
 
 def test_a_rule_that_sets_what_is_not_there_is_told():

@@ -4,15 +4,19 @@ import dataclasses
 import functools
 import json
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxarc.games
 from jaxarc.cli.main import main
+from jaxarc.files import CutFileWarning
 from jaxarc.games import GameEnvironment, GameError, Level
 from jaxarc.games.explorer import explore
 from jaxarc.games.frames import NUM_ACTIONS, OwnFrames, from_number, to_number
 from jaxarc.games.recordings import GameRecorder, GameRecordingError, is_recording, read_recording, verify_recording
+from jaxarc.games.scoring import game_score
 from jaxarc.render.game_page import to_digits
 
 RIGHT, LEFT = to_number(4), to_number(3)
@@ -62,6 +66,69 @@ def test_an_action_before_the_start_and_a_number_that_is_none_are_refused():
     game.reset()
     with pytest.raises(GameError, match="4102"):
         game.step(NUM_ACTIONS)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int64, np.array, jnp.int32])
+def test_numbers_of_numpy_and_jax_are_those_of_python(kind, tmp_path):
+    assert to_number(kind(6), kind(20), kind(20)) == 6 + 64 * 20 + 20
+    assert from_number(kind(26)) == (6, 20, 0)
+    recorder = GameRecorder(walk(), tmp_path / "one.jsonl")
+    for action in (0, 4):
+        recorder.send(kind(action), kind(3), kind(3))
+    assert [step[:3] for step in read_recording(recorder.path).steps] == [(0, 0, 0), (4, 0, 0)]
+    game = walk()
+    game.reset()
+    game.step(kind(RIGHT))
+    assert game.spent == [1, 0]
+
+
+@pytest.mark.parametrize("wrong", [3.0, 3.7, np.float32(3), jnp.float32(3), "3", None, np.array([3]), [3], 1 + 0j])
+def test_what_is_no_whole_number_is_no_action(wrong, tmp_path):
+    game = walk()
+    game.reset()
+    recorder = GameRecorder(game, tmp_path / "none.jsonl")
+    for call in (
+        lambda: to_number(wrong),
+        lambda: to_number(6, wrong),
+        lambda: to_number(6, 0, wrong),
+        lambda: from_number(wrong),
+        lambda: game.step(wrong),
+        lambda: game.send(wrong),
+        lambda: recorder.send(6, 0, wrong),
+        lambda: explore(game, wrong),
+        lambda: explore(game, 3, wrong),
+        lambda: OwnFrames(*made("fog"), seed=wrong),
+        lambda: OwnFrames(*made("fog"), baselines=[wrong] * 8),
+    ):
+        with pytest.raises(GameError, match=r"whole number, got .*; pass an int$"):
+            call()
+    assert not recorder.path.exists()
+    assert game.spent == [0, 0]
+
+
+def test_the_score_has_the_baselines_of_the_levels_that_are_played():
+    env, own = made("lamps")
+    baselines = [level.baseline for level in env.game.levels]
+    some = dataclasses.replace(own, levels=own.levels[:, 2:5])
+    assert OwnFrames(env, own).baselines == tuple(baselines)
+    assert OwnFrames(env, some).baselines == tuple(baselines[2:5])
+    game = OwnFrames(env, env.random_params(jax.random.key(0), 2))
+    game.reset()
+    assert np.isnan(game.score)
+    game = OwnFrames(env, env.random_params(jax.random.key(0), 2), baselines=range(1, 9))
+    game.reset()
+    assert game.score == 0
+    sets = dataclasses.replace(own, levels=jnp.concatenate([own.levels, own.levels[:, ::-1]]))
+    drawn = {OwnFrames(env, sets, seed).baselines for seed in range(8)}
+    assert drawn == {tuple(baselines), tuple(baselines[::-1])}
+
+
+@pytest.mark.parametrize("wrong", [[3], [3] * 9, [0] * 8, []])
+def test_baselines_are_one_a_level(wrong):
+    with pytest.raises(GameError, match="baseline"):
+        OwnFrames(*made("lamps"), baselines=wrong)
+    with pytest.raises(GameError, match="one a level"):
+        game_score([3], [3, 3], 1)
 
 
 def test_a_level_shows_two_frames_and_the_account_counts_its_actions():
@@ -167,6 +234,17 @@ def test_a_recording_of_another_game_or_of_other_levels_is_told(recorded):
         (lambda data: data["frame"][0].pop(), ["line 2", "64x64"]),
         (lambda data: data["frame"][0][0].__setitem__(0, 16), ["line 2", "0 .. 15"]),
         (lambda data: data["frame"][0][0].append(3), ["line 2", "64x64"]),
+        (lambda data: data.update(frame={"0": 1}), ["line 2", "frame", "list"]),
+        (lambda data: data.update(frame=5), ["line 2", "frame", "list"]),
+        (lambda data: data.update(available_actions=["up"]), ["line 2", "available_actions", "'up'"]),
+        (lambda data: data.update(available_actions=[10**30]), ["line 2", "available_actions", "1 .. 7"]),
+        (lambda data: data.update(available_actions="12"), ["line 2", "available_actions", "list"]),
+        (lambda data: data["action_input"].update(id="ACTION6", data=[3, 4]), ["line 2", "[3, 4]"]),
+        (lambda data: data["action_input"].update(id="ACTION6", data={"x": 10**30}), ["line 2", "ACTION6", "0 .. 63"]),
+        (lambda data: data["action_input"].update(id=6, data={"x": 1.5, "y": 2}), ["line 2", "1.5"]),
+        (lambda data: data.update(win_levels=10**9), ["line 2", "1000000000", "1000"]),
+        (lambda data: data.update(levels_completed=3), ["line 2", "levels_completed 3", "win_levels 2"]),
+        (lambda data: data.update(levels_completed=-1), ["line 2", "levels_completed -1"]),
     ],
 )
 def test_a_damaged_line_is_named(recorded, change, quoted):
@@ -176,6 +254,32 @@ def test_a_damaged_line_is_named(recorded, change, quoted):
     with pytest.raises(GameRecordingError) as caught:
         read_recording(recorded)
     assert all(word in str(caught.value) for word in quoted)
+
+
+def test_a_recording_of_any_editor_is_read(recorded):
+    text = recorded.read_text()
+    assert text.count("\n") == 5
+    reason = '"reasoning": "\u2028one\u2029two\x85three"'
+    text = text.replace('"reasoning": null', reason).replace("\n", "\r\n\r\n")
+    recorded.write_text(text, encoding="utf-8-sig", newline="")
+    assert is_recording(recorded)
+    verify_recording(read_recording(recorded), walk())
+
+
+@pytest.mark.parametrize("ending", [b'{"timestamp": "', b'"\xc3', b"\0\0"])
+def test_a_last_line_that_a_kill_cut_is_left_out_with_a_warning(recorded, ending):
+    with recorded.open("ab") as file:
+        file.write(ending)
+    with pytest.warns(CutFileWarning, match="line 6 is cut"):
+        assert len(read_recording(recorded).steps) == 5
+
+
+@pytest.mark.parametrize(("content", "quoted"), [(b"\xff\xfe{\0", "line 1: not UTF-8"), (b"{}\n{\n{}\n", "line 1 ")])
+def test_what_is_cut_elsewhere_is_an_error(tmp_path, content, quoted):
+    path = tmp_path / "other.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(GameRecordingError, match=quoted):
+        read_recording(path)
 
 
 def test_what_is_no_recording_is_refused(tmp_path):

@@ -69,7 +69,7 @@ class GymnasiumGame(gymnasium.Env[Any, Any]):
             GameError: there is no such action, or the game was not reset.
         """
         before = self.game.seen.levels_completed if self.game.seen else 0
-        seen = self.game.step(int(action))
+        seen = self.game.step(action)
         return (
             self._observation(),
             float(seen.levels_completed - before),

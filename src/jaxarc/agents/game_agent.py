@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Int8, Int32
 from jaxarc.agents.game_policy import GamePolicy
 from jaxarc.agents.saved_agent import load_policy, saved_experiment
 from jaxarc.config.agent_training import WhichCheckpoint
+from jaxarc.errors import whole_number
 from jaxarc.games import GameError
 from jaxarc.games.engine import OUTSIDE, RESET
 from jaxarc.games.explorer import PlayedGame
@@ -53,13 +54,14 @@ class GameAgent:
             recording: a file that gets a line for each action, as ``jaxarc play`` writes them.
 
         Raises:
-            GameError: it is another game.
+            GameError: it is another game, or a number is no whole number.
             OSError: the recording cannot be written.
         """
         facts = self.policy.game
         if game.name.partition("-")[0] != facts.name:
             raise GameError(f"the agent learned {facts.name!r}, and this is {game.name!r}; train one on it")
-        key = jax.random.key(seed)
+        key = jax.random.key(whole_number(seed, "seed", GameError))
+        max_actions = whole_number(max_actions, "max_actions", GameError)
         send = game.send if recording is None else GameRecorder(game, recording).send
         seen = send(RESET)
         level, count, begun, draws = 0, 0, 0, False

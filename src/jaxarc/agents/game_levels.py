@@ -222,7 +222,7 @@ def play_levels(policy: BatchPolicy, params: LevelParams) -> TaskResults:
     tasks = jnp.arange(params.levels.shape[0], dtype=jnp.int32)
 
     def play_on(states: GameState) -> GameState:
-        action, _ = policy(tasks, jax.vmap(env.observe)(states), states)
+        action: Any = policy(tasks, jax.vmap(env.observe)(states), states)[0]
         # A state that is done stays as it is.
         return jax.vmap(env.step, (0, 0, None))(states, action, levels)[0]
 

@@ -48,6 +48,10 @@ DatasetOption: TypeAlias = Annotated[
 QuietOption: TypeAlias = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print nothing but warnings and errors, no bar and no table.")
 ]
+GameOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="For a run that learned a game of your own: file.py:NAME; the file is run.", metavar="GAME"),
+]
 AgentSeedOption: TypeAlias = Annotated[
     int | None, typer.Option(help="For a run with several seeds: the agent of this seed. Default: the first.")
 ]

@@ -1,6 +1,6 @@
 """``jaxarc games``: list the games, draw one, and prove that their levels can be solved."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import jax
 import numpy as np
@@ -9,24 +9,30 @@ from rich.console import Console
 from rich.text import Text
 
 import jaxarc.games
-from jaxarc.cli.console import JsonOption, number_table, print_error, print_json
+from jaxarc.cli.console import JsonOption, number_table, print_error, print_json, print_line
 from jaxarc.errors import visible
 from jaxarc.games import GameEnvironment
 from jaxarc.games.game import ACTION_NAMES, HEX_COLORS
 from jaxarc.games.game_speed import measure_speed
 from jaxarc.games.level_solver import DEFAULT_MAX_STATES, replay, solve
 
+_NAME: Final = "Name of a game, or of one of your own: file.py:NAME."
+
 app = typer.Typer(help="List, draw and check the games.", no_args_is_help=True, rich_markup_mode="rich")
 
 
 @app.command("list")
-def list_games(as_json: JsonOption = False) -> None:
+def list_games(
+    names: Annotated[list[str] | None, typer.Argument(help=f"{_NAME} By default all.", metavar="GAME")] = None,
+    as_json: JsonOption = False,
+) -> None:
     """List the games: their levels, actions and what they are about.
 
     Examples:
         jaxarc games list
+        jaxarc games list own.py:mower
     """
-    rows = [_facts(jaxarc.games.game(name)) for name in jaxarc.games.NAMES]
+    rows = [_facts(jaxarc.games.load_game(name)) for name in names or jaxarc.games.all_names()]
     if as_json:
         print_json(rows)
         return
@@ -42,31 +48,40 @@ def list_games(as_json: JsonOption = False) -> None:
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="Name of a game.", metavar="GAME")],
+    name: Annotated[str, typer.Argument(help=_NAME, metavar="GAME")],
     level: Annotated[int | None, typer.Option(min=0, help="Only this level.")] = None,
 ) -> None:
-    """Draw the levels of a game in the terminal.
+    """Draw the levels of a game in the terminal; without colors as maps of letters.
 
     Examples:
         jaxarc games show crates
         jaxarc games show ice --level 7
+        jaxarc games show own.py:mower
     """
-    env = GameEnvironment(jaxarc.games.game(name))
+    env = GameEnvironment(jaxarc.games.load_game(name))
     num_levels = len(env.game.levels)
     if level is not None and level >= num_levels:
         raise typer.BadParameter(f"game {name!r} has the levels 0 .. {num_levels - 1}, got {level}", param_hint="level")
     console = Console(highlight=False)
-    console.print(visible(f"{name}: {env.game.about}"), markup=False, style="bold")
+    console.print(visible(f"{env.game.name}: {env.game.about}"), markup=False, style="bold")
+    in_color = console.color_system is not None and not console.no_color
+    if not in_color:
+        letters = [f"{letter} {' and '.join(names)}" for letter, names in env.game.letters.items()]
+        print_line(console, ", ".join([*letters, ". nothing"]))
     for index in range(num_levels) if level is None else (level,):
         budget = env.game.levels[index].budget
         limit = f", lost after {budget}" if budget else ""
         console.print(f"\nlevel {index}: {env.game.levels[index].baseline} actions{limit}", markup=False)
-        console.print(_picture(np.asarray(env.cells(env.game.board(index)))))
+        if in_color:
+            console.print(_picture(np.asarray(env.cells(env.game.board(index)))))
+        else:
+            for row in env.game.levels[index].rows:
+                print_line(console, row)
 
 
 @app.command()
 def check(
-    name: Annotated[str | None, typer.Argument(help="Name of a game; by default all of them.", metavar="GAME")] = None,
+    name: Annotated[str | None, typer.Argument(help=f"{_NAME} By default all.", metavar="GAME")] = None,
     max_states: Annotated[int, typer.Option(min=1, help="States of a search.")] = DEFAULT_MAX_STATES,
     speed: Annotated[bool, typer.Option("--speed", help="Also measure actions per second.")] = False,
     as_json: JsonOption = False,
@@ -78,10 +93,10 @@ def check(
         jaxarc games check --speed
     """
     results = []
-    for one in jaxarc.games.NAMES if name is None else (name,):
+    for one in jaxarc.games.all_names() if name is None else (name,):
         env, params = jaxarc.games.make(one)
         levels = [_check_level(env, params, index, max_states) for index in range(len(env.game.levels))]
-        results.append({"game": one, "levels": levels, **(measure_speed(env, params) if speed else {})})
+        results.append({"game": env.game.name, "levels": levels, **(measure_speed(env, params) if speed else {})})
         if not as_json:
             _print_check(results[-1])
         jax.clear_caches()

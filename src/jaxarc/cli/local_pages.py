@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 import jaxarc.games
-from jaxarc.cli.console import AgentSeedOption, print_line
+from jaxarc.cli.console import AgentSeedOption, GameOption, print_line
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.cli.trace_options import FormatOption, pair_id_of
 from jaxarc.datasets import load_tasks
@@ -22,6 +22,7 @@ from jaxarc.datasets.catalogue import FoundTask, find_task
 from jaxarc.experts import ActionFormat
 from jaxarc.extras import how_to_install_extra, missing_libraries
 from jaxarc.games.frames import OwnFrames
+from jaxarc.games.game_names import PREFIX, names_file
 from jaxarc.runs import locate_run, open_run_folder
 from jaxarc.traces.trace_files import TraceFileError
 
@@ -41,7 +42,6 @@ AllowHostOption = Annotated[
 ]
 
 _NICENESS: Final = 10  # the run that is watched comes first
-GAME_PREFIX: Final = "games/"
 _FIRST: Final = "arc-agi-1/training/d037b0a7"  # 3x3, and seen through at a glance
 
 
@@ -84,7 +84,7 @@ def play(
         str,
         typer.Argument(
             help="A task such as arc-agi-1/training/007bbfb7, its id alone, or a dataset; the file of an episode, "
-            "PLAYS/NAME.jsonl, to continue it; or a game, such as games/ice."
+            "PLAYS/NAME.jsonl, to continue it; or a game, such as games/ice, or one of your own, file.py:NAME."
         ),
     ] = _FIRST,
     pair: Annotated[str, typer.Option(help="First pair: train/0, test/0, ...")] = "train/0",
@@ -108,6 +108,7 @@ def play(
         jaxarc play my_tasks/ --format bbox
         jaxarc play plays/NAME.jsonl
         jaxarc play games/ice
+        jaxarc play own.py:mower
     """
     require_play_extra()
     hosts = hosts_of(allow_host)
@@ -115,8 +116,8 @@ def play(
     from jaxarc.play.local_site import LocalSite
     from jaxarc.play.play_site import PlaySite
 
-    if task.startswith(GAME_PREFIX):
-        frames = OwnFrames(*jaxarc.games.make(task.removeprefix(GAME_PREFIX)))
+    if task.startswith(PREFIX) or names_file(task):
+        frames = OwnFrames(*jaxarc.games.make(task))
         file = output / f"{frames.name}-{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{secrets.token_hex(4)}.jsonl"
         serve(LocalSite(GameSite(frames, file).app(), port, hosts), opens, Console())
         return
@@ -133,7 +134,7 @@ def _game(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "G
 
     compiling = Console(stderr=True).status("Compiling the environment ...")
     path = Path(task)
-    if path.suffix != ".jsonl":
+    if path.suffix.lower() != ".jsonl":
         found = find_task(task)
         pair_id = pair_id_of(found.tasks, found.task_id, pair)
         with compiling:
@@ -156,6 +157,7 @@ def watch(
     ],
     episodes: Annotated[int, typer.Option(min=0, help="Pairs that the newest checkpoint plays; 0: none.")] = 12,
     agent_seed: AgentSeedOption = None,
+    game: GameOption = None,
     pause: Annotated[float, typer.Option(min=0.1, help="Seconds between two checks for a newer checkpoint.")] = 5.0,
     port: PortOption = 0,
     opens: OpenOption = True,
@@ -176,6 +178,8 @@ def watch(
     from jaxarc.play.local_site import LocalSite
     from jaxarc.play.watch_site import RunView, WatchSite
 
+    if game is not None:
+        jaxarc.games.load_game(game)
     folder = open_run_folder(locate_run(run))
     jax.config.update("jax_platforms", "cpu")  # an accelerator, and its memory, belongs to the run
     with contextlib.suppress(AttributeError):  # Windows

@@ -18,7 +18,7 @@ from rich.console import Console
 import jaxarc.games
 from jaxarc.agents import EditAgent, GameAgent, load_game_agent
 from jaxarc.agents.saved_agent import load_policy, saved_experiment
-from jaxarc.cli.console import DEFAULT_FORMAT, AgentSeedOption, print_line, progress_bar
+from jaxarc.cli.console import DEFAULT_FORMAT, AgentSeedOption, GameOption, print_line, progress_bar
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, require_kind
 from jaxarc.cli.trace_options import (
     CacheOption,
@@ -271,6 +271,7 @@ def replay(
         WhichCheckpoint, typer.Option(help="For a run: the checkpoint with most unseen pairs solved, or the newest.")
     ] = "best",
     agent_seed: AgentSeedOption = None,
+    game: GameOption = None,
     action_format: FormatOption = DEFAULT_FORMAT,
     cache: CacheOption = None,
 ) -> None:
@@ -288,6 +289,8 @@ def replay(
     """
     path = locate_run(Path(source))
     kind = require_kind(output, *_KINDS)
+    if game is not None:
+        jaxarc.games.load_game(game)
     if path.is_file() and is_recording(path):
         _replay_game(path, output)
         return

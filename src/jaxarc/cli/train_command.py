@@ -30,6 +30,8 @@ from jaxarc.cli.training_runs import (
     surrogate_session,
 )
 from jaxarc.config import ConfigValidationError
+from jaxarc.games import load_game
+from jaxarc.games.game_names import names_file
 from jaxarc.parallel import ProcessError, allgather_text, is_distributed, is_primary
 from jaxarc.runs import RunFolder, TrainingDivergedError, create_run_folder, open_run_folder
 from jaxarc.runs.folder import RunReport, make_new_folder, remove_unused
@@ -100,7 +102,7 @@ def train(
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
-    given = overrides or []
+    given = [_with_known_games(override) for override in overrides or []]
     if fields:
         from jaxarc.cli.train_help import print_fields
 
@@ -122,6 +124,15 @@ def train(
         return
     if folder is None or not report_if_finished(folder, experiment, console):
         learn(experiment, console, folder)
+
+
+def _with_known_games(override: str) -> str:
+    """Load the games that ``game.name=file.py:NAME`` names: a config has the name, and runs no file."""
+    field, _, value = override.partition("=")
+    names = value.strip("'\"").split(",")
+    if field.lstrip("+") != "game.name" or not any(map(names_file, names)):
+        return override
+    return f"{field}={','.join(load_game(name).name for name in names)}"
 
 
 def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> AnyExperiment:

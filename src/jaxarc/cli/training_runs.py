@@ -24,6 +24,7 @@ from jaxarc.cli.signals import signals_interrupt
 from jaxarc.config.agent_training import Precision
 from jaxarc.datasets.training_pairs import TrainingPairs, load_pairs, pairs_by_rule
 from jaxarc.files import locate_run
+from jaxarc.games import NAMES
 from jaxarc.nn.layers import DTYPES, cast_floats, products_in
 from jaxarc.parallel import distributed_session, use_host_cores
 from jaxarc.runs import RunFolder, TrainingDivergedError
@@ -263,9 +264,10 @@ class GameRun(AgentRun):
         console.print("Every level was played once by the greedy policy.", highlight=False)
 
     def advice(self, folder: RunFolder) -> list[str]:
+        own = "" if self.experiment.game.name in NAMES else " --game file.py:NAME"
         return [
             f"How each level went: {escape(str(folder.measured))}",
-            f"To see it play the game: jaxarc replay {escape(str(folder.path))}",
+            f"To see it play the game: jaxarc replay {escape(str(folder.path))}{own}",
         ]
 
     @property

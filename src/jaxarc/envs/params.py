@@ -14,6 +14,7 @@ from jaxarc.constants import MAX_TRACKED_PAIRS
 from jaxarc.envs.compilation import as_declared, require_own_jax
 from jaxarc.envs.observations import observation_space
 from jaxarc.envs.spaces import Box
+from jaxarc.errors import whole_number
 from jaxarc.tasks.buffer import SMALLEST_WEIGHT, TaskSource
 
 
@@ -132,8 +133,8 @@ class EnvParams(eqx.Module):
             TypeError: an index is not a whole number.
         """
         for name, index in (("task_index", task_index), ("pair_index", pair_index)):
-            if isinstance(index, float | str | list | tuple):
-                raise TypeError(f"{name} must be a whole number, got {index!r:.40}; pass the index of a {name[:4]}")
+            if index is not None and not isinstance(index, Tracer):
+                whole_number(index, name, TypeError)
         task = None if isinstance(task_index, Tracer) else task_index
         if task is not None and not 0 <= int(task) < self.tasks.num_tasks:
             raise IndexError(

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast, g
 import numpy as np
 from jaxtyping import Int8
 
-from jaxarc.errors import JaxarcError, UsageError
+from jaxarc.errors import Caught, JaxarcError, UsageError
 
 ActionFormat: TypeAlias = Literal["point", "bbox", "mask"]
 ACTION_FORMATS: Final = get_args(ActionFormat)
@@ -107,25 +107,6 @@ class NotSolvedError(ExpertError):
 
 class UnknownExpertError(UsageError, ExpertError):
     """No expert has this name, or the object of this name is not an expert."""
-
-
-class Caught:
-    """A context around an expert's code: keeps the error that it ends with in ``error`` instead of raising it.
-
-    ``sys.exit`` is kept as an :class:`ExpertError`, so it does not end the program. Ctrl-C passes through.
-    """
-
-    error: Exception | None = None
-
-    def __enter__(self) -> "Caught":
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
-        if isinstance(error, SystemExit):
-            self.error = ExpertError(f"it called sys.exit({error.code!r}), which would end the program; raise an error")
-        elif isinstance(error, Exception):
-            self.error = error
-        return self.error is not None
 
 
 def find_expert(name: str) -> AnyExpert:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from jaxarc.games.engine import GameEnvironment, GameParams, GameState
 from jaxarc.games.game import Action, Board, GameError, GridGame, Level, LevelEvent
-from jaxarc.games.game_names import NAMES, game, make
+from jaxarc.games.game_names import NAMES, all_names, game, load_game, make, register_game
 from jaxarc.lazy import lazy
 
 if TYPE_CHECKING:
@@ -26,9 +26,12 @@ __all__ = [
     "GridGame",
     "Level",
     "LevelEvent",
+    "all_names",
     "as_arcengine",
     "game",
+    "load_game",
     "make",
+    "register_game",
 ]
 
 __getattr__, __dir__ = lazy(__name__, {"as_arcengine": "jaxarc.games.bridge"})

@@ -15,11 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxarc.errors import whole_number
 from jaxarc.files import write_whole
-from jaxarc.games.engine import RESET, GameEnvironment, GameParams, unpack
+from jaxarc.games.engine import FRAME_SIDE, RESET, GameEnvironment, GameParams, unpack
 from jaxarc.games.frames import STATES, FrameGame, Seen, play_frames
 from jaxarc.games.game import CLICK, GameError
-from jaxarc.games.game_names import NAMES, game, make
+from jaxarc.games.game_names import NAMES, full_name, load_game, make
 
 
 class ArcengineGame(arcengine.ARCBaseGame):
@@ -32,19 +33,20 @@ class ArcengineGame(arcengine.ARCBaseGame):
         """Prepare a game.
 
         Args:
-            name: one of ``jaxarc.games.NAMES``.
+            name: of a game, or ``file.py:NAME``; see :func:`jaxarc.games.load_game`.
             seed: draws the set of levels, where ``params`` has several.
             params: other levels than the game's own, such as random ones.
 
         Raises:
-            GameError: there is no such game.
+            GameError: there is no such game, the params are of another one, or the seed is no whole number.
         """
         self._env, own = make(name)
+        self._env.require(params or own)
         levels = (params or own).levels
-        self._sets = levels[seed % levels.shape[0]]
+        self._sets = levels[whole_number(seed, "seed", GameError) % levels.shape[0]]
         sizes = [_size(self._env, words) for words in np.asarray(self._sets)]
         super().__init__(
-            name,
+            self._env.game.name,
             [arcengine.Level(name=str(index), grid_size=size) for index, size in enumerate(sizes)],
             arcengine.Camera(interfaces=[_Screen(self)]),
             available_actions=sorted(self._env.game.actions),
@@ -90,10 +92,8 @@ def _size(env: GameEnvironment, words: Any) -> tuple[int, int]:
 
 
 def _place(action: arcengine.ActionInput) -> tuple[int, int]:
-    x, y = (action.data.get(name) for name in ("x", "y"))
-    if type(x) is not int or type(y) is not int:
-        raise GameError(f"a click has whole numbers x and y, got {action.data!r:.80}")
-    return x, y
+    x, y = (whole_number(action.data.get(name), f"a click's {name}", GameError) for name in ("x", "y"))
+    return max(-1, min(x, FRAME_SIDE)), max(-1, min(y, FRAME_SIDE))  # beside the frame is beside the level
 
 
 def as_arcengine(name: str, seed: int = 0, params: GameParams | None = None) -> ArcengineGame:
@@ -104,19 +104,27 @@ def as_arcengine(name: str, seed: int = 0, params: GameParams | None = None) -> 
 def write_environments(folder: str | Path, names: Sequence[str] = NAMES) -> None:
     """Write games as a folder of environments, which ``arc_agi.Arcade(environments_dir=folder)`` reads.
 
-    The arcade then makes, records and scores them as it does the official ones. Baselines are the solver's.
+    The arcade then makes, records and scores them as it does the official ones. Baselines are the solver's. Without a
+    network give the arcade ``operation_mode=arc_agi.OperationMode.OFFLINE``: by default it asks a server for a key.
+
+    Args:
+        folder: where to.
+        names: of games, or ``file.py:NAME``. A game of :func:`jaxarc.games.register_game` must be registered in the
+            process that plays it, too.
 
     Raises:
         GameError: there is no such game.
         OSError: the folder cannot be written.
     """
-    for name in names:
-        baselines = [level.baseline for level in game(name).levels]
-        kind = name.capitalize()
+    for given in names:
+        game = load_game(given)
+        name = game.name
+        baselines = [level.baseline for level in game.levels]
+        kind = name  # arc_agi looks for the file of this name
         about = {"game_id": name, "title": name, "class_name": kind, "baseline_actions": baselines, "tags": ["jaxarc"]}
         code = (
             f"from jaxarc.games.bridge import ArcengineGame\n\n\nclass {kind}(ArcengineGame):\n"
-            f"    def __init__(self, seed: int = 0):\n        super().__init__({name!r}, seed)\n"
+            f"    def __init__(self, seed: int = 0):\n        super().__init__({full_name(given)!r}, seed)\n"
         )
         write_whole(Path(folder) / name / "metadata.json", json.dumps(about, indent=2).encode())
         write_whole(Path(folder) / name / f"{name}.py", code.encode())

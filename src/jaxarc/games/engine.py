@@ -11,8 +11,10 @@ from typing import Any, Final, Literal, TypeAlias, final
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Bool, Float32, Int, Int8, Int32, UInt32
 
+from jaxarc.errors import whole_number
 from jaxarc.games import bits
 from jaxarc.games.bits import Mask
 from jaxarc.games.game import CLICK, UNDO, Action, Board, GameError, GridGame
@@ -41,6 +43,7 @@ class GameParams:
 
     levels: UInt32[Array, "P N words"]  # P sets of N levels; an episode plays one set
     max_steps: Int32[Array, ""]  # an episode is truncated after so many steps, RESET counted
+    game: str = dataclasses.field(default="", metadata={"static": True})  # whose levels they are; "": not said
 
 
 @jax.tree_util.register_dataclass
@@ -108,33 +111,47 @@ class GameEnvironment:
         return 1 + len(self.game.simple_actions) + (height * width if self.game.clicks else 0)
 
     def make_params(self, max_steps: int = DEFAULT_MAX_STEPS) -> GameParams:
-        """Return the params of the game's own levels."""
+        """Return the params of the game's own levels.
+
+        Raises:
+            GameError: ``max_steps`` is no whole number from 1 on.
+        """
+        max_steps = _count(max_steps, "max_steps")
         packed = [pack(self.game.board(index), level.budget, self.game) for index, level in enumerate(self.game.levels)]
-        return GameParams(jnp.stack(packed)[None], jnp.int32(max_steps))
+        return GameParams(jnp.stack(packed)[None], jnp.int32(max_steps), self.game.name)
 
     def random_params(self, key: PRNGKey, num_sets: int, max_steps: int = DEFAULT_MAX_STEPS) -> GameParams:
         """Make sets of random levels of rising difficulty, on the device; under ``jit`` both numbers are static.
 
         Raises:
-            GameError: the game makes no levels.
+            GameError: the game makes no levels, or a number is no whole number from 1 on.
         """
+        num_sets, max_steps = _count(num_sets, "num_sets"), _count(max_steps, "max_steps")
         generate = self.game.generate
         if generate is None:
             raise GameError(f"game {self.game.name!r} makes no random levels; take make_params()")
         difficulties = jnp.arange(len(self.game.levels))
         keys = jax.random.split(as_typed_key(key), (num_sets, len(self.game.levels)))
         make = lambda key, difficulty: pack(generate(key, difficulty), 0, self.game)
-        return GameParams(jax.vmap(jax.vmap(make), (0, None))(keys, difficulties), jnp.int32(max_steps))
+        levels = jax.vmap(jax.vmap(make), (0, None))(keys, difficulties)
+        return GameParams(levels, jnp.int32(max_steps), self.game.name)
 
-    @functools.partial(jax.jit, static_argnums=0)
     def reset(
         self, key: PRNGKey, params: GameParams, set_index: Int[Array, ""] | int | None = None
     ) -> tuple[GameState, Observation]:
-        """Start an episode at the first level of a set, drawn if none is given; equal keys give equal episodes."""
-        state = self._start(jax.random.key_data(as_typed_key(key)), params, set_index)
-        return state, self.observe(state)
+        """Start an episode at the first level of a set, drawn if none is given; equal keys give equal episodes.
 
-    @functools.partial(jax.jit, static_argnums=0)
+        Raises:
+            GameError: there is no such set, or the params are of another game. Values inside ``jit`` pass.
+        """
+        self.require(params)
+        if set_index is not None:
+            set_index = _index(set_index, "set_index")
+            num_sets = params.levels.shape[0]
+            if not isinstance(set_index, Tracer) and not 0 <= int(set_index) < num_sets:
+                raise GameError(f"set_index is 0 .. {num_sets - 1}, got {set_index}; the params have {num_sets} set(s)")
+        return _reset(self, key, params, set_index)
+
     def step(self, state: GameState, action: Int[Array, ""] | int, params: GameParams) -> GameStep:
         """Take an action; a state that is done stays as it is, with reward 0, but for RESET after WIN or GAME_OVER.
 
@@ -142,21 +159,23 @@ class GameEnvironment:
             state, observation, reward (float32[]), done (bool[]) and info: ``terminated``, ``truncated`` and
             ``invalid_action`` (bool: there is no such action or cell; it is counted and changes nothing), ``level``
             (0 .. N - 1), ``levels_completed``, ``step_count`` and ``actions_left`` (int32; -1 without a budget).
-        """
-        after, _, reward, info = self.play(state, action, params)
-        return after, self.observe(after), reward, info["terminated"] | info["truncated"], info
 
-    @functools.partial(jax.jit, static_argnums=0)
+        Raises:
+            GameError: the action is no whole number, or state or params are of another game.
+        """
+        self.require(params, state)
+        return _step(self, state, self._action(action), params)
+
     def step_and_reset(self, state: GameState, action: Int[Array, ""] | int, params: GameParams) -> GameStep:
         """Take one step, and start the next episode where it ended.
 
         ``info["final_observation"]`` is the observation before any reset, on every step.
+
+        Raises:
+            GameError: as of ``step``.
         """
-        after, _, reward, info = self.play(state, action, params)
-        done = info["terminated"] | info["truncated"]
-        fresh = _select(done, self._start(after.key, params), after)
-        info["final_observation"] = self.observe(after)
-        return fresh, self.observe(fresh), reward, done, info
+        self.require(params, state)
+        return _step_and_reset(self, state, self._action(action), params)
 
     def observe(self, state: GameState) -> Observation:
         """Show a state as ``reset`` and ``step`` do."""
@@ -172,23 +191,12 @@ class GameEnvironment:
             cells = jnp.where(bits.to_bool(mask & board.inside, width), jnp.int8(color), cells)
         return cells
 
-    @functools.partial(jax.jit, static_argnums=0)
     def frame(self, state: GameState) -> Int8[Array, "64 64"]:
         """Draw a state as ARC-AGI-3's camera does: the largest integer scale, centered, letterbox of color 5.
 
         Where the level has a budget, the last row is a bar of the actions that are left.
         """
-        scale, top, start = _camera(state.board.inside)
-        cells = self.cells(state.board)
-        height, width = cells.shape
-        rows = (jnp.arange(FRAME_SIDE) - top) // scale
-        columns = (jnp.arange(FRAME_SIDE) - start) // scale
-        seen = cells[jnp.clip(rows, 0, height - 1)][:, jnp.clip(columns, 0, width - 1)]
-        exists = ((rows >= 0) & (rows < height))[:, None] & ((columns >= 0) & (columns < width))[None]
-        frame = jnp.where(exists & (seen != OUTSIDE), seen, jnp.int8(LETTERBOX))
-        left = jnp.maximum(state.budget - state.action_count, 0) * FRAME_SIDE // jnp.maximum(state.budget, 1)
-        bar = jnp.where(jnp.arange(FRAME_SIDE) < left, *(jnp.int8(color) for color in BAR_COLORS))
-        return frame.at[-1].set(jnp.where(state.budget > 0, bar, frame[-1]))
+        return _frame(self, state)
 
     def action_of(
         self, number: Int[Array, ""] | int, state: GameState, x: Int[Array, ""] | int = 0, y: Int[Array, ""] | int = 0
@@ -197,7 +205,11 @@ class GameEnvironment:
 
         Returns:
             ``num_actions``, which is no action, where the game has no such action or the click is in the letterbox.
+
+        Raises:
+            GameError: one of the three is no whole number.
         """
+        number, x, y = (_index(value, name) for value, name in ((number, "an action"), (x, "x"), (y, "y")))
         action = jnp.int32(self.num_actions)
         simple = (RESET, *self.game.simple_actions)
         for index, one in enumerate(simple):
@@ -240,7 +252,12 @@ class GameEnvironment:
         Returns:
             The state, the same before the next level began, reward and info. An action that completes a level has two
             frames, of the second and of the first; every other one has the first's alone.
+
+        Raises:
+            GameError: as of ``step``.
         """
+        self.require(params, state)
+        action = self._action(action)
         num_levels = params.levels.shape[1]
         is_running = state.step_count < params.max_steps
         given, exists = self.decode(action, state.board.inside)
@@ -294,6 +311,35 @@ class GameEnvironment:
         finished = dataclasses.replace(after, board=board, action_count=action_count, budget=state.budget)
         return after, finished, wins_level.astype(jnp.float32), info
 
+    def _action(self, action: Any) -> Int[Array, ""] | int:
+        """Return an action as it is, and a number of the host that is none, which may be of any size, as the next."""
+        number = _index(action, "an action")
+        return self.num_actions if isinstance(number, int) and not 0 <= number < self.num_actions else number
+
+    def require(self, params: GameParams, state: GameState | None = None) -> None:
+        """Refuse params and states of another game, by what is known of them also while tracing.
+
+        Raises:
+            GameError: the params, or the state, are of another game.
+        """
+        name = self.game.name
+        if not isinstance(params, GameParams):
+            raise GameError(f"params are what jaxarc.games.make({name!r}) returns, got {type(params).__name__}")
+        words = (len(self.game.layers) + 1) * self.game.shape[0] + len(self.game.counters) + 1
+        if params.game not in ("", name) or params.levels.shape[-1:] != (words,) or not params.levels.size:
+            raise GameError(
+                f"the params are not of the game {name!r}: they have {params.game!r} and levels of shape "
+                f"{params.levels.shape}, not [sets, levels, {words}]; take env.make_params()"
+            )
+        if state is not None and (
+            not isinstance(state, GameState)
+            or state.board.layers.keys() != self.game.layers.keys()
+            or state.board.inside.shape != self.game.shape[:1]
+        ):
+            raise GameError(
+                f"the state is not one of the game {name!r}; take what env.reset returns, by jax.vmap for a batch"
+            )
+
     def _undo(
         self, state: GameState, board: Board, number: Int32[Array, ""], applies: Bool[Array, ""]
     ) -> tuple[Board, dict[str, UInt32[Array, "depth H"]], Int32[Array, ""]]:
@@ -319,9 +365,10 @@ class GameEnvironment:
         size = jnp.minimum(state.history_size + pushes.astype(jnp.int32), UNDO_DEPTH) - pops.astype(jnp.int32)
         return dataclasses.replace(board, layers=layers), history, size
 
-    def _start(
+    def start(
         self, key: UInt32[Array, "2"], params: GameParams, set_index: Int[Array, ""] | int | None = None
     ) -> GameState:
+        """Return the state at the start of an episode, of the words of a key; see ``reset``."""
         next_key, set_words = split_words(jax.random.wrap_key_data(key, impl="threefry2x32"), 2)
         drawn = to_randint(set_words[0], jnp.int32(params.levels.shape[0])).astype(jnp.int32)
         set_index = drawn if set_index is None else jnp.asarray(set_index, jnp.int32)
@@ -340,6 +387,64 @@ class GameEnvironment:
             history={name: jnp.zeros((UNDO_DEPTH, self.game.shape[0]), jnp.uint32) for name in self.game.undo},
             history_size=zero,
         )
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _reset(
+    env: GameEnvironment, key: PRNGKey, params: GameParams, set_index: Int[Array, ""] | int | None
+) -> tuple[GameState, Observation]:
+    state = env.start(jax.random.key_data(as_typed_key(key)), params, set_index)
+    return state, env.observe(state)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _step(env: GameEnvironment, state: GameState, action: Int[Array, ""] | int, params: GameParams) -> GameStep:
+    after, _, reward, info = env.play(state, action, params)
+    return after, env.observe(after), reward, info["terminated"] | info["truncated"], info
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _step_and_reset(
+    env: GameEnvironment, state: GameState, action: Int[Array, ""] | int, params: GameParams
+) -> GameStep:
+    after, _, reward, info = env.play(state, action, params)
+    done = info["terminated"] | info["truncated"]
+    fresh = _select(done, env.start(after.key, params), after)
+    info["final_observation"] = env.observe(after)
+    return fresh, env.observe(fresh), reward, done, info
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _frame(env: GameEnvironment, state: GameState) -> Int8[Array, "64 64"]:
+    scale, top, start = _camera(state.board.inside)
+    cells = env.cells(state.board)
+    height, width = cells.shape
+    rows = (jnp.arange(FRAME_SIDE) - top) // scale
+    columns = (jnp.arange(FRAME_SIDE) - start) // scale
+    seen = cells[jnp.clip(rows, 0, height - 1)][:, jnp.clip(columns, 0, width - 1)]
+    exists = ((rows >= 0) & (rows < height))[:, None] & ((columns >= 0) & (columns < width))[None]
+    frame = jnp.where(exists & (seen != OUTSIDE), seen, jnp.int8(LETTERBOX))
+    left = jnp.maximum(state.budget - state.action_count, 0) * FRAME_SIDE // jnp.maximum(state.budget, 1)
+    bar = jnp.where(jnp.arange(FRAME_SIDE) < left, *(jnp.int8(color) for color in BAR_COLORS))
+    return frame.at[-1].set(jnp.where(state.budget > 0, bar, frame[-1]))
+
+
+def _index(value: Any, name: str) -> Int[Array, ""] | int:
+    """Return one whole number; an array of JAX, which may be traced, stays as it is."""
+    if not isinstance(value, jax.Array):
+        return whole_number(value, name, GameError)
+    if value.shape or not jnp.issubdtype(value.dtype, jnp.integer):
+        raise GameError(
+            f"{name} is one whole number, got {value.dtype}{list(value.shape)}; pass an int32, by jax.vmap for a batch"
+        )
+    return value
+
+
+def _count(value: Any, name: str) -> int:
+    number = whole_number(value, name, GameError)
+    if not 1 <= number < 2**31:
+        raise GameError(f"{name} is a whole number 1 .. {2**31 - 1}, got {number}")
+    return number
 
 
 def pack(board: Board, budget: Int32[Array, ""] | int, game: GridGame) -> UInt32[Array, " words"]:

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Int, Int8
 
+from jaxarc.errors import whole_number
 from jaxarc.games.engine import FRAME_SIDE
 from jaxarc.games.frames import SIMPLE, FrameGame, to_number
-from jaxarc.games.game import CLICK
+from jaxarc.games.game import CLICK, GameError
 
 
 class PlayedGame(NamedTuple):
@@ -44,8 +45,12 @@ def explore(game: FrameGame, max_actions: int = 2000, seed: int = 0) -> PlayedGa
         game: ours, or one behind the bridge.
         max_actions: in one level, over all its starts; then the explorer gives up.
         seed: breaks ties between actions.
+
+    Raises:
+        GameError: a number is no whole number.
     """
-    draw = random.Random(seed)
+    max_actions = whole_number(max_actions, "max_actions", GameError)
+    draw = random.Random(whole_number(seed, "seed", GameError))
     seen = game.reset()
     level, nodes, start, count = -1, {}, 0, 0
     while seen.state != "WIN":

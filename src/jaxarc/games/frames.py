@@ -5,6 +5,7 @@ x, y of the frame. RESET is no number; :meth:`FrameGame.reset` sends it.
 """
 
 import abc
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Final, NamedTuple, final
@@ -12,8 +13,9 @@ from typing import Final, NamedTuple, final
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int8, Int32
+from jaxtyping import Array, Bool, Int8, Int32, UInt32
 
+from jaxarc.errors import whole_number
 from jaxarc.games.engine import FRAME_SIDE, NOT_FINISHED, RESET, GameEnvironment, GameParams, GameState
 from jaxarc.games.game import CLICK, UNDO, GameError
 from jaxarc.games.scoring import game_score
@@ -40,6 +42,7 @@ def to_number(action: int, x: int = 0, y: int = 0) -> int:
     Raises:
         GameError: there is no such action, or the click is outside the frame.
     """
+    action, x, y = (whole_number(value, name, GameError) for value, name in ((action, "an action"), (x, "x"), (y, "y")))
     if action == CLICK:
         if not (0 <= x < FRAME_SIDE and 0 <= y < FRAME_SIDE):
             raise GameError(f"a click is on a cell 0 .. {FRAME_SIDE - 1} of the frame, got x {x}, y {y}")
@@ -55,12 +58,23 @@ def from_number(number: int) -> tuple[int, int, int]:
     Raises:
         GameError: there is no such number.
     """
+    number = whole_number(number, "an action", GameError)
     if not 0 <= number < NUM_ACTIONS:
         raise GameError(f"an action is a number 0 .. {NUM_ACTIONS - 1}, got {number}")
     if number < len(SIMPLE):
         return SIMPLE[number], 0, 0
     y, x = divmod(number - len(SIMPLE), FRAME_SIDE)
     return CLICK, x, y
+
+
+def as_move(action: int, x: int = 0, y: int = 0) -> tuple[int, int, int]:
+    """Return one of ARC-AGI-3's actions, 0 RESET .. 7, as Python's integers; x and y are 0 without a click.
+
+    Raises:
+        GameError: there is no such action, or the click is outside the frame.
+    """
+    action = whole_number(action, "an action", GameError)
+    return (RESET, 0, 0) if action == RESET else from_number(to_number(action, x, y))
 
 
 def camera(height: int, width: int) -> tuple[int, int, int]:
@@ -78,9 +92,14 @@ class FrameGame(abc.ABC):
         Args:
             name: of the game.
             baselines: actions of a good player in each level; empty where nobody knows them, and then no score.
+
+        Raises:
+            GameError: a baseline is no whole number from 1 on.
         """
         self.name = name
-        self.baselines = tuple(baselines)
+        self.baselines = tuple(whole_number(one, "a baseline", GameError) for one in baselines)
+        if min(self.baselines, default=1) < 1:
+            raise GameError(f"a baseline is a number of actions from 1 on, got {min(self.baselines)}")
         self.spent: list[int] = []  # actions in each level, RESET of a level counted
         self.seen: Seen | None = None
 
@@ -106,8 +125,8 @@ class FrameGame(abc.ABC):
 
     @property
     def score(self) -> float:
-        """The official score so far, 0 .. 100; NaN without baselines."""
-        if not self.baselines or self.seen is None:
+        """The official score so far, 0 .. 100; NaN without a baseline of each level."""
+        if not self.baselines or self.seen is None or len(self.baselines) != self.seen.win_levels:
             return float("nan")
         return game_score(self.baselines, self.spent, self.seen.levels_completed)
 
@@ -117,10 +136,9 @@ class FrameGame(abc.ABC):
         Raises:
             GameError: there is no such action, or the game was not started.
         """
-        if action != RESET:
-            to_number(action, x, y)
-            if self.seen is None:
-                raise GameError(f"game {self.name!r} was not started; send RESET first")
+        action, x, y = as_move(action, x, y)
+        if action != RESET and self.seen is None:
+            raise GameError(f"game {self.name!r} was not started; send RESET first")
         level = 0 if self.seen is None else min(self.seen.levels_completed, len(self.spent) - 1)
         self.seen = self.perform(action, x, y)
         if self.seen.full_reset or not self.spent:
@@ -145,20 +163,32 @@ class OwnFrames(FrameGame):
         seen = game.step(to_number(4))  # right
     """
 
-    def __init__(self, env: GameEnvironment, params: GameParams, seed: int = 0):
-        """Take an environment; the seed draws the set of levels where there are several."""
-        super().__init__(env.game.name, [level.baseline for level in env.game.levels])
+    def __init__(self, env: GameEnvironment, params: GameParams, seed: int = 0, baselines: Sequence[int] | None = None):
+        """Take an environment.
+
+        Args:
+            env: the game.
+            params: its levels; of several sets one is drawn.
+            seed: of that draw.
+            baselines: actions of a good player in each level; by default those of the game's own levels, and none where
+                one of the levels is another, such as a random one.
+
+        Raises:
+            GameError: the params are of another game, or ``baselines`` are not one whole number from 1 on a level.
+        """
         self._env = env
-        self._params = GameParams(params.levels, jnp.int32(np.iinfo(np.int32).max))
-        self._key = jax.random.key(seed)
-        self._state: GameState | None = None
+        self._params = dataclasses.replace(params, max_steps=jnp.int32(np.iinfo(np.int32).max))
+        self._state, _ = env.reset(jax.random.key(whole_number(seed, "seed", GameError)), self._params)
+        levels = np.asarray(params.levels[self._state.set_index])
+        super().__init__(env.game.name, _baselines(env, levels) if baselines is None else baselines)
+        if baselines is not None and len(baselines) != len(levels):
+            raise GameError(f"baselines are one a level: the params have {len(levels)} levels, got {len(baselines)}")
 
     def perform(self, action: int, x: int, y: int) -> Seen:
         """Take an action in the environment."""
         available = sorted(self._env.game.actions)
         win_levels = self._params.levels.shape[1]
-        if self._state is None:
-            self._state, _ = self._env.reset(self._key, self._params)
+        if self.seen is None:
             return Seen(
                 [np.asarray(self._env.frame(self._state))], STATES[NOT_FINISHED], 0, win_levels, available, True
             )
@@ -169,6 +199,14 @@ class OwnFrames(FrameGame):
         status, completed = int(after.status), int(after.levels_completed)
         self._state = after
         return Seen(list(shown), STATES[status], completed, win_levels, available, restarted)
+
+
+def _baselines(env: GameEnvironment, levels: UInt32[np.ndarray, "N words"]) -> list[int]:
+    """Return the baselines of levels that are the game's own; none where one is not."""
+    own = np.asarray(env.make_params().levels[0])
+    known = {words.tobytes(): level.baseline for words, level in zip(own, env.game.levels, strict=True)}
+    found = [known.get(words.tobytes()) for words in levels]
+    return [] if None in found else [one for one in found if one is not None]
 
 
 @functools.partial(jax.jit, static_argnums=0)

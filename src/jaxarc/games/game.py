@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from keyword import iskeyword
 from typing import Final, NamedTuple, TypeAlias
 
 import jax
@@ -11,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int32
 
-from jaxarc.errors import UsageError
+from jaxarc.errors import UsageError, whole_number
 from jaxarc.games import bits
 from jaxarc.games.bits import Mask
 from jaxarc.types import PRNGKey
@@ -141,6 +142,7 @@ class GridGame:
     generate: Callable[[PRNGKey, Int32[Array, ""]], Board] | None = None  # from key and difficulty, 0 .. N - 1
 
     def __post_init__(self) -> None:
+        self._check_facts()
         unknown = {name for names in self.letters.values() for name in names} - self.layers.keys()
         if unknown:
             raise GameError(f"game {self.name!r}: its letters name a layer {min(unknown)!r} that it does not have")
@@ -165,7 +167,14 @@ class GridGame:
         return CLICK in self.actions
 
     def board(self, index: int) -> Board:
-        """Return a level as it starts, on arrays of the largest level's height."""
+        """Return a level as it starts, on arrays of the largest level's height.
+
+        Raises:
+            GameError: there is no such level.
+        """
+        index = whole_number(index, "a level", GameError)
+        if not 0 <= index < len(self.levels):
+            raise GameError(f"game {self.name!r} has the levels 0 .. {len(self.levels) - 1}, got {index}")
         level = self.levels[index]
         masks = {name: np.zeros(self.shape[0], np.uint32) for name in self.layers}
         inside = np.zeros(self.shape[0], np.uint32)
@@ -183,6 +192,25 @@ class GridGame:
         if self.view is not None:
             return self.view(board)
         return [(board.layers[name], color) for name, color in self.layers.items() if color is not None]
+
+    def _check_facts(self) -> None:
+        # The name begins names of files, and stands before a dash in ARC-AGI-3's ids.
+        if not (isinstance(self.name, str) and self.name.isidentifier() and self.name.isascii()) or iskeyword(
+            self.name
+        ):
+            raise GameError(f"the name of a game is letters, digits and _, as in Python, got {self.name!r:.60}")
+        if not self.levels:
+            raise GameError(f"game {self.name!r} has no level; it needs one")
+        if not self.actions or not set(self.actions) <= ACTION_NAMES.keys():
+            raise GameError(f"game {self.name!r}: actions are numbers 1 .. 7, got {self.actions!r:.60}")
+        colors = {*self.layers.values(), self.background} - {None}
+        if not colors <= set(range(len(HEX_COLORS))):
+            raise GameError(f"game {self.name!r}: colors are 0 .. {len(HEX_COLORS) - 1}, got {colors!r:.60}")
+        named = {*self.single, *self.needed, *self.undo}
+        if named - self.layers.keys():
+            raise GameError(f"game {self.name!r} has no layer {min(named - self.layers.keys())!r}; name one of its own")
+        if both := self.layers.keys() & self.counters.keys():
+            raise GameError(f"game {self.name!r}: {min(both)!r} is a layer and a counter; rename one")
 
     def _check(self, index: int, level: Level) -> None:
         where = f"game {self.name!r}, level {index}"

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int32, UInt32
 
+from jaxarc.errors import whole_number
 from jaxarc.games.engine import GameEnvironment, GameParams, pack, unpack
-from jaxarc.games.game import UNDO
+from jaxarc.games.game import UNDO, GameError
 
 _SUCCESSORS: Final = (1 << 10, 1 << 14)  # of a call: for narrow frontiers, and for wide ones
 DEFAULT_MAX_STATES: Final = 1_000_000
@@ -74,7 +75,14 @@ def solve(env: GameEnvironment, words: Any, max_states: int = DEFAULT_MAX_STATES
 
 
 def replay(env: GameEnvironment, params: GameParams, level: int, actions: Sequence[int]) -> bool:
-    """Whether some actions solve a level: its last one does, and none before."""
+    """Whether some actions solve a level: its last one does, and none before.
+
+    Raises:
+        GameError: there is no such level, or an action is no whole number.
+    """
+    num_levels = params.levels.shape[1]
+    if not 0 <= (level := whole_number(level, "a level", GameError)) < num_levels:
+        raise GameError(f"the params have the levels 0 .. {num_levels - 1}, got {level}")
     words = params.levels[0, level]
     one = GameParams(words[None, None], params.max_steps)
     state, _ = env.reset(jax.random.key(0), one)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+from jaxarc.games.game import GameError
+
 MOST: Final = 115.0  # percent of a level: better than the baseline, up to this
 
 
@@ -24,7 +26,12 @@ def game_score(baselines: Sequence[int], spent: Sequence[int], levels_completed:
         baselines: actions that a good player needs in each level.
         spent: actions in each level, as ``state.spent``.
         levels_completed: the first levels, so many, are completed.
+
+    Raises:
+        GameError: there are more or fewer baselines than levels.
     """
+    if len(baselines) != len(spent):
+        raise GameError(f"baselines are one a level: {len(spent)} levels were played, got {len(baselines)} baselines")
     weights = range(1, len(baselines) + 1)
     rows = list(zip(weights, baselines, spent, strict=True))[:levels_completed]
     total = sum(weights)

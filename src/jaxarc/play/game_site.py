@@ -67,6 +67,7 @@ class GameSite:
 
     def _shown(self, seen: Seen) -> dict[str, Any]:
         game = self._recorder.game
+        level = min(seen.levels_completed, seen.win_levels - 1)
         return {
             "name": game.name,
             "file": str(self._file),
@@ -74,6 +75,9 @@ class GameSite:
             "state": seen.state,
             "completed": seen.levels_completed,
             "levels": seen.win_levels,
+            "level": level,
+            "level_actions": game.spent[level],
+            "best": game.baselines[level] if level < len(game.baselines) else None,
             "available": list(seen.available),
             "actions": sum(game.spent),
             "score": "unknown" if math.isnan(game.score) else f"{game.score:.1f}",

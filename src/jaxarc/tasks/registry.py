@@ -7,7 +7,7 @@ written to a file is the id.
 import threading
 from typing import Final
 
-from jaxarc.errors import UsageError
+from jaxarc.errors import UsageError, whole_number
 
 NO_TASK: Final = -1  # the index of a task without an id
 
@@ -42,7 +42,7 @@ def task_id_of(index: int) -> str:
     Raises:
         UnknownTaskError: a ``KeyError``; the index is -1 (no id) or was not given in this process.
     """
-    number = int(index)
+    number = whole_number(index, "a task index", UnknownTaskError)
     if number == NO_TASK:
         raise UnknownTaskError(f"index {NO_TASK} marks a task without an id; name it with register_task(task_id)")
     if not 0 <= number < len(_ids):

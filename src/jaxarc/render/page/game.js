@@ -3,6 +3,8 @@
 const COLORS = {colors};
 const NAMES = ["reset", "up", "down", "left", "right", "act", "click", "undo"];
 const KEYS = { arrowup: 1, w: 1, arrowdown: 2, s: 2, arrowleft: 3, a: 3, arrowright: 4, d: 4, " ": 5, z: 7, r: 0 };
+const ARROWS = { 1: "\u2191", 2: "\u2193", 3: "\u2190", 4: "\u2192", 5: "act" };
+const SWIPE = 24; // CSS pixels from which a touch is a swipe and no tap
 const PAUSE = 120; // milliseconds between the frames of one action
 const byId = (id) => document.getElementById(id);
 const canvas = byId("frame");
@@ -22,15 +24,23 @@ function draw(frame, click) {
   }
 }
 
-function button(text, work) {
+function button(text, work, home = "controls") {
   const made = document.createElement("button");
   made.textContent = text;
   made.addEventListener("click", work);
-  byId("controls").append(made);
+  byId(home).append(made);
   return made;
 }
 
+/** Show which levels are completed, and which one is played. */
+function showLevels({ completed, levels }) {
+  byId("levels").replaceChildren(...Array.from({ length: levels }, (_, level) => Object.assign(document.createElement("li"), {
+    className: level < completed ? "done" : level === completed ? "now" : "",
+  })));
+}
+
 function say(seen, more) {
+  showLevels(seen);
   byId("state").textContent = `${more}, ${seen.completed} of ${seen.levels} levels, ${seen.state.toLowerCase().replace("_", " ")}`;
 }
 
@@ -77,6 +87,7 @@ async function live() {
       draw(frame);
     }
     say(seen, `${seen.actions} actions, score ${seen.score}`);
+    byId("count").textContent = `Level ${seen.level + 1}: ${seen.level_actions} actions${seen.best ? `, best ${seen.best}` : ""}`;
   };
   const act = (action, x = 0, y = 0) => {
     work = work.then(() => ask("act", { action, x, y })).then(show)
@@ -84,9 +95,19 @@ async function live() {
   };
   const first = await ask("look");
   byId("name").textContent = first.name;
-  byId("help").textContent = `Arrow keys move${first.available.includes(5) ? ", space acts" : ""}`
-    + `${first.available.includes(7) ? ", Z takes back" : ""}, R restarts the level. Saved in ${first.file}`;
-  for (const action of [...first.available.filter((one) => one !== 6), 0]) button(NAMES[action], () => act(action));
+  const has = (action) => first.available.includes(action);
+  const moves = has(1) || has(2) || has(3) || has(4);
+  byId("help").textContent = [
+    moves && "arrow keys and swipes move", has(5) && "space acts", has(6) && "a click or a tap picks a cell",
+    has(7) && "Z takes back", "R restarts the level",
+  ].filter(Boolean).join(", ").replace(/^./, (letter) => letter.toUpperCase()) + `. Saved in ${first.file}`;
+  for (const action of [...first.available, 0]) {
+    if (moves && ARROWS[action]) {
+      const made = button(ARROWS[action], () => act(action), "cross");
+      made.className = NAMES[action];
+      made.setAttribute("aria-label", NAMES[action]);
+    } else if (action !== 6) button(NAMES[action], () => act(action));
+  }
   document.addEventListener("keydown", (event) => {
     const action = KEYS[event.key.toLowerCase()];
     if (action === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -94,7 +115,22 @@ async function live() {
     event.preventDefault();
     act(action);
   });
+  let start = null; // where a finger touched the frame
+  let swiped = false;
+  canvas.classList.toggle("swiped", moves);
+  canvas.addEventListener("pointerdown", (event) => {
+    start = event.pointerType === "mouse" ? null : [event.clientX, event.clientY];
+    swiped = false;
+  });
+  canvas.addEventListener("pointerup", (event) => {
+    if (!start || !moves) return;
+    const [right, down] = [event.clientX - start[0], event.clientY - start[1]];
+    swiped = Math.max(Math.abs(right), Math.abs(down)) >= SWIPE;
+    const action = Math.abs(right) > Math.abs(down) ? (right < 0 ? 3 : 4) : (down < 0 ? 1 : 2);
+    if (swiped && has(action)) act(action);
+  });
   canvas.addEventListener("click", (event) => {
+    if (swiped || !has(6)) return;
     const box = canvas.getBoundingClientRect();
     const cell = (at, from, size) => Math.max(0, Math.min(63, Math.floor(((at - from) * 64) / size)));
     act(6, cell(event.clientX, box.left, box.width), cell(event.clientY, box.top, box.height));
