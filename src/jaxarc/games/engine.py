@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int8, Int32, UInt32
 
+from jaxarc.device_arrays import with_own_arrays
 from jaxarc.games import bits
 from jaxarc.games.bits import Mask
 from jaxarc.games.game import CLICK, UNDO, Action, Board, GameError, GridGame
@@ -127,6 +128,7 @@ class GameEnvironment:
         make = lambda key, difficulty: pack(generate(key, difficulty), 0, self.game)
         return GameParams(jax.vmap(jax.vmap(make), (0, None))(keys, difficulties), jnp.int32(max_steps))
 
+    @with_own_arrays
     @functools.partial(jax.jit, static_argnums=0)
     def reset(
         self, key: PRNGKey, params: GameParams, set_index: Int[Array, ""] | int | None = None
@@ -135,6 +137,7 @@ class GameEnvironment:
         state = self._start(jax.random.key_data(as_typed_key(key)), params, set_index)
         return state, self.observe(state)
 
+    @with_own_arrays
     @functools.partial(jax.jit, static_argnums=0)
     def step(self, state: GameState, action: Int[Array, ""] | int, params: GameParams) -> GameStep:
         """Take an action; a state that is done stays as it is, with reward 0, but for RESET after WIN or GAME_OVER.
@@ -147,6 +150,7 @@ class GameEnvironment:
         after, _, reward, info = self.play(state, action, params)
         return after, self.observe(after), reward, info["terminated"] | info["truncated"], info
 
+    @with_own_arrays
     @functools.partial(jax.jit, static_argnums=0)
     def step_and_reset(self, state: GameState, action: Int[Array, ""] | int, params: GameParams) -> GameStep:
         """Take one step, and start the next episode where it ended.
@@ -173,6 +177,7 @@ class GameEnvironment:
             cells = jnp.where(bits.to_bool(mask & board.inside, width), jnp.int8(color), cells)
         return cells
 
+    @with_own_arrays
     @functools.partial(jax.jit, static_argnums=0)
     def frame(self, state: GameState) -> Int8[Array, "64 64"]:
         """Draw a state as ARC-AGI-3's camera does: the largest integer scale, centered, letterbox of color 5.
