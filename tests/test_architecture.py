@@ -75,7 +75,19 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     | {"wrappers", "parallel", "nn", "search", "experts", "traces", "evaluation", "runs", "games"},
     "surrogate": CORE
     | TASKS
-    | {"wrappers", "parallel", "io", "nn", "experts", "traces", "evaluation", "agents", "runs", "search"},
+    | {
+        "wrappers",
+        "parallel",
+        "io",
+        "nn",
+        "experts",
+        "traces",
+        "evaluation",
+        "agents",
+        "runs",
+        "search",
+        "render.graphs",
+    },
     "testing": CORE | TASKS | {"wrappers", "adapters"},
     "play": CORE
     | TASKS
