@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxarc
+import jaxarc.games
 from jaxarc.device_arrays import device_array, own_arrays
 from jaxarc.envs.action_masks import FlatActionCodec
 from jaxarc.nn.update import optimized_inference
