@@ -9,7 +9,7 @@ import pytest
 
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.json_files import read_json
-from jaxarc.datasets.json_format import MAX_FILE_BYTES
+from jaxarc.datasets.json_format import MAX_FILE_BYTES, read_task
 from jaxarc.tasks import TaskFormatError
 
 GRID = [[1, 2, 3], [4, 5, 6]]

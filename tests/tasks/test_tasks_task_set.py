@@ -199,8 +199,13 @@ def test_buffer_of_one_task_equals_the_packed_one(tasks):
             assert left.dtype == right.dtype
 
 
+def named_set(name, count):
+    pair = (np.ones((1, 1), np.int8), np.ones((1, 1), np.int8))
+    return TaskSet(name, tuple(RawTask(f"{name}{index}", (pair,), (pair,)) for index in range(count)))
+
+
 def test_a_part_of_a_sum_is_named_with_the_counts_of_the_sum():
-    first, second = (TaskSet(name, tuple(mock_raw_task(3, 3, f"{name}{i}") for i in range(4))) for name in "ab")
+    first, second = (named_set(name, 4) for name in "ab")
     both = first[:3] + second[:2]
     assert both[:4].name == "(a (3 of 4 tasks) + b (2 of 4 tasks)) (4 of 5 tasks)"
     assert both[:4][:2].name == "(a (3 of 4 tasks) + b (2 of 4 tasks)) (2 of 5 tasks)"
@@ -209,7 +214,7 @@ def test_a_part_of_a_sum_is_named_with_the_counts_of_the_sum():
 
 
 def test_a_split_takes_the_numbers_of_numpy_and_names_what_is_no_number():
-    tasks = TaskSet("a", tuple(mock_raw_task(3, 3, f"a{i}") for i in range(4)))
+    tasks = named_set("a", 4)
     for size, key in ((np.int64(2), 0), (np.float32(0.5), np.int64(0)), (0.5, 0)):
         assert tasks.split(size, key)[0].task_ids == tasks.split(2)[0].task_ids
     for size in ("3", None, True, [2]):

@@ -47,7 +47,7 @@ def _game():
     return lambda key: env.reset(key, params)[0]
 
 
-@pytest.mark.parametrize("make", resets())
+@pytest.mark.parametrize("make", list(resets()))
 @pytest.mark.parametrize("is_compiled", [False, True])
 def test_no_two_arrays_of_a_reset_share_memory(make, is_compiled):
     reset = make()
