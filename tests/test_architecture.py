@@ -23,6 +23,8 @@ LEAF = {
     "prng",
     "notebooks",
     "errors",
+    "host_arrays",
+    "device_arrays",
     "extras",
     "files",
     "fusion",
@@ -35,6 +37,8 @@ TASKS = {"tasks", "datasets"}
 MAY_IMPORT = {  # folder or top-level module -> what it may import besides itself
     "constants": set(),
     "errors": set(),
+    "host_arrays": {"errors"},
+    "device_arrays": {"host_arrays"},
     "extras": set(),
     "files": {"errors"},
     "native": {"errors", "files"},
@@ -42,8 +46,8 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "primitives": {"errors", "fusion", "native"},
     "lazy": {"extras"},
     "notebooks": set(),
-    "types": {"constants", "notebooks"},
-    "prng": {"constants", "types"},
+    "types": {"constants", "notebooks", "host_arrays", "device_arrays"},
+    "prng": {"constants", "types", "device_arrays"},
     "config": LEAF,
     "utils": LEAF,
     "tasks": LEAF | {"config", "utils"},
@@ -71,7 +75,19 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     | {"wrappers", "parallel", "nn", "search", "experts", "traces", "evaluation", "runs", "games"},
     "surrogate": CORE
     | TASKS
-    | {"wrappers", "parallel", "io", "nn", "experts", "traces", "evaluation", "agents", "runs", "search"},
+    | {
+        "wrappers",
+        "parallel",
+        "io",
+        "nn",
+        "experts",
+        "traces",
+        "evaluation",
+        "agents",
+        "runs",
+        "search",
+        "render.graphs",
+    },
     "testing": CORE | TASKS | {"wrappers", "adapters"},
     "play": CORE
     | TASKS

@@ -72,6 +72,12 @@ def test_a_name_that_needs_an_extra_says_so():
     assert "jaxarc-rl[train]" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.parametrize("package", ["surrogate", "nn", "agents"])
+def test_a_package_that_needs_an_extra_says_so(package):
+    done = run(f"import jaxarc.{package}")
+    assert "jaxarc-rl[train]" in done.stderr.splitlines()[-1]
+
+
 def test_the_table_is_that_of_the_distribution():
     declared = {}
     for requirement in importlib.metadata.requires("jaxarc-rl"):

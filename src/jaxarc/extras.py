@@ -1,5 +1,6 @@
 """The optional parts of the package: which libraries each needs, and how they are installed."""
 
+import importlib
 import importlib.util
 from typing import Final
 
@@ -48,3 +49,16 @@ def how_to_install(module: str | None) -> str | None:
     if extra is None:
         return None
     return f"{EXTRAS[extra][root]} is not installed: {how_to_install_extra(extra)}"
+
+
+def require_library(module: str) -> None:
+    """Import a library of an extra, for a package that cannot do without.
+
+    Raises:
+        ModuleNotFoundError: it is not there; the message says how to install it.
+    """
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        hint = how_to_install(error.name)
+        raise ModuleNotFoundError(f"{error.msg}; {hint}" if hint else error.msg, name=error.name) from None

@@ -29,7 +29,7 @@ def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
             module = importlib.import_module(homes[name])
         except ModuleNotFoundError as error:
             hint = how_to_install(error.name)
-            if hint is not None:
+            if hint is not None and hint not in str(error):
                 error.add_note(hint)
             raise
         return module if homes[name] == f"{package}.{name}" else getattr(module, name)

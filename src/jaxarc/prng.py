@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float32, Int32, Key, UInt32
 
+from jaxarc.device_arrays import device_array
 from jaxarc.types import PRNGKey
 
 THREEFRY = "threefry2x32"
@@ -14,7 +15,7 @@ THREEFRY = "threefry2x32"
 
 def keys_of_seeds(seeds: Sequence[int]) -> Key[Array, " K"]:
     """Return the key of each seed, 0 .. 2^31 - 1; stacked ones count as used where JAX checks keys for reuse."""
-    return jax.vmap(jax.random.key)(jnp.asarray(seeds, jnp.int32))
+    return jax.vmap(jax.random.key)(device_array(seeds, jnp.int32))
 
 
 def as_typed_key(key: PRNGKey) -> Key[Array, ""]:
@@ -31,7 +32,7 @@ def as_typed_key(key: PRNGKey) -> Key[Array, ""]:
     if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         typed = key if jax.random.key_impl(key) == THREEFRY else from_key_data(jax.random.key_data(key))
     elif key.dtype == jnp.uint32 and key.ndim > 0 and key.shape[-1] in (2, 4):
-        typed = from_key_data(jnp.asarray(key))
+        typed = from_key_data(device_array(key))
     else:
         raise TypeError(f"a key comes from jax.random.key or jax.random.PRNGKey, got {key.dtype}{key.shape}")
     if typed.ndim != 0:

@@ -15,6 +15,8 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int, Int8, Int32, Key, PyTree, UInt32
 
 from jaxarc.constants import NUM_COLORS, PADDING
+from jaxarc.device_arrays import device_array
+from jaxarc.host_arrays import to_numpy
 from jaxarc.notebooks import notebook_picture
 
 PRNGKey: TypeAlias = Key[Array, ""] | UInt32[Array, "words"]
@@ -65,7 +67,7 @@ def _colors(grids: Int[Array, "P H W"] | np.ndarray) -> Int8[Array, "P H W"]:
     """Cast grids of any integer dtype to int8, refusing values that are neither a color nor padding."""
     if isinstance(grids, Tracer):
         return jnp.asarray(grids).astype(jnp.int8)
-    values = np.asarray(grids)
+    values = to_numpy(grids)
     if not np.issubdtype(values.dtype, np.integer):
         raise TypeError(f"task grids must hold integers, got dtype {values.dtype}; cast them to int8 first")
     wrong = (values < PADDING) | (values >= NUM_COLORS)
@@ -75,11 +77,11 @@ def _colors(grids: Int[Array, "P H W"] | np.ndarray) -> Int8[Array, "P H W"]:
             f"task grids hold colors 0..{NUM_COLORS - 1} and {PADDING} for padding, got {int(values[where])} at "
             f"(pair, row, column) {where}; recolor or crop the grid"
         )
-    return jnp.asarray(values, jnp.int8)
+    return device_array(values, jnp.int8)
 
 
 def _int32(value: Int[Array, ""] | int) -> Int32[Array, ""]:
-    return jnp.asarray(value, jnp.int32)
+    return device_array(value, jnp.int32)
 
 
 class JaxArcTask(eqx.Module):

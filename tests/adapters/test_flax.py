@@ -67,3 +67,24 @@ def test_make_registers_where_flax_is_imported(order):
     code += "print(len(to_bytes(env.reset(jax.random.key(0), params)[0])) > 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
+@pytest.mark.parametrize("shape", [(5, 6), (3, 10)])
+def test_a_state_of_another_canvas_with_as_many_cells_is_refused(shape):
+    register_flax()
+    size = dict(zip(SIZE, shape, strict=True))
+    states = []
+    for fields in (SIZE, size):
+        env, params = jaxarc.make([mock_raw_task(3, 3)], **fields)
+        states.append(env.reset(jax.random.key(0), params)[0])
+    with pytest.raises(ValueError, match=r"grid_shape is .*; give one of the same"):
+        serialization.from_bytes(states[0], serialization.to_bytes(states[1]))
+
+
+def test_a_batch_is_not_restored_into_a_single_state():
+    register_flax()
+    env, params = jaxarc.make([mock_raw_task(6, 5)], **SIZE)
+    state, _ = env.reset(jax.random.key(0), params)
+    states, _ = jax.vmap(env.reset, (0, None))(jax.random.split(jax.random.key(0), 3), params)
+    with pytest.raises(ValueError, match="what is stored"):
+        serialization.from_bytes(state, serialization.to_bytes(states))

@@ -9,7 +9,7 @@ import pytest
 
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.json_files import read_json
-from jaxarc.datasets.json_format import MAX_FILE_BYTES
+from jaxarc.datasets.json_format import MAX_FILE_BYTES, read_task
 from jaxarc.tasks import TaskFormatError
 
 GRID = [[1, 2, 3], [4, 5, 6]]
@@ -151,3 +151,13 @@ def test_byte_order_mark_is_allowed(tmp_path):
     file = tmp_path / "mark.json"
     file.write_bytes(b"\xef\xbb\xbf" + json.dumps(TASK).encode())
     assert len(read_json(file)) == 1
+
+
+def test_the_generated_pairs_of_a_neurogolf_file_are_the_pool():
+    pair = {"input": [[1]], "output": [[2]]}
+    wide = {"input": [[0] * 31], "output": [[2]]}
+    task = read_task("a", {"train": [pair], "test": [pair], "arc-gen": [pair, wide, pair]}, "a.json")
+    assert (len(task.train), len(task.test), len(task.pool)) == (1, 1, 2)
+    for wrong in ({"0": pair}, [{"input": [[1]]}], [3]):
+        with pytest.raises(TaskFormatError, match="arc-gen"):
+            read_task("a", {"train": [pair], "test": [pair], "arc-gen": wrong}, "a.json")

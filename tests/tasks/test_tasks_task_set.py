@@ -197,3 +197,29 @@ def test_buffer_of_one_task_equals_the_packed_one(tasks):
         for left, right in zip(jax.tree.leaves(single), jax.tree.leaves(packed), strict=True):
             np.testing.assert_array_equal(left, right)
             assert left.dtype == right.dtype
+
+
+def named_set(name, count):
+    pair = (np.ones((1, 1), np.int8), np.ones((1, 1), np.int8))
+    return TaskSet(name, tuple(RawTask(f"{name}{index}", (pair,), (pair,)) for index in range(count)))
+
+
+def test_a_part_of_a_sum_is_named_with_the_counts_of_the_sum():
+    first, second = (named_set(name, 4) for name in "ab")
+    both = first[:3] + second[:2]
+    assert both[:4].name == "(a (3 of 4 tasks) + b (2 of 4 tasks)) (4 of 5 tasks)"
+    assert both[:4][:2].name == "(a (3 of 4 tasks) + b (2 of 4 tasks)) (2 of 5 tasks)"
+    assert (first + second)[:5][:4].name == "(a + b) (4 of 8 tasks)"
+    assert first[:3][:2].name == "a (2 of 4 tasks)"
+
+
+def test_a_split_takes_the_numbers_of_numpy_and_names_what_is_no_number():
+    tasks = named_set("a", 4)
+    for size, key in ((np.int64(2), 0), (np.float32(0.5), np.int64(0)), (0.5, 0)):
+        assert tasks.split(size, key)[0].task_ids == tasks.split(2)[0].task_ids
+    for size in ("3", None, True, [2]):
+        with pytest.raises(TypeError, match="size must be a count of tasks or a share"):
+            tasks.split(size)
+    for size in (float("nan"), np.inf, 4, -1, 0.01):
+        with pytest.raises(ValueError, match="size="):
+            tasks.split(size)

@@ -8,6 +8,7 @@ from jaxtyping import Array, Int
 
 from jaxarc.constants import ENVIRONMENT_VERSION, NO_OPERATION
 from jaxarc.datasets import dataset_names
+from jaxarc.device_arrays import device_array
 from jaxarc.envs.spaces import COORDINATES, ActionSpace
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.tasks.procedural.names import STARTER
@@ -62,12 +63,12 @@ def action_of_fields(space: ActionSpace, fields: Mapping[str, Any]) -> Structure
     """
     # An index outside of the space becomes "no operation" and not the nearest one,
     # so that the environment can report it.
-    index = jnp.asarray(fields["operation"], jnp.int32)
+    index = device_array(fields["operation"], jnp.int32)
     exists = (index >= 0) & (index < len(space.operation.values))
     operation = jnp.where(exists, space.operation.at(jnp.where(exists, index, 0)), NO_OPERATION)
     if space.selection_format == "mask":
-        return MaskAction(operation, jnp.asarray(fields["selection"]) != 0)
-    coordinates = [jnp.asarray(fields[name], jnp.int32) for name, _ in COORDINATES[space.selection_format]]
+        return MaskAction(operation, device_array(fields["selection"]) != 0)
+    coordinates = [device_array(fields[name], jnp.int32) for name, _ in COORDINATES[space.selection_format]]
     kind = PointAction if space.selection_format == "point" else BboxAction
     return kind(operation, *coordinates)
 

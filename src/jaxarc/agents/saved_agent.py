@@ -16,6 +16,7 @@ from jaxarc.agents.policy import ActorCritic, EditPolicy
 from jaxarc.agents.predictor import Predictor, PredictorState, answer_shown_config, predict_answer, with_answer
 from jaxarc.config import JaxArcConfig, build
 from jaxarc.config.agent_training import Precision
+from jaxarc.device_arrays import device_array
 from jaxarc.envs.compilation import require_own_jax
 from jaxarc.envs.structured_actions import BboxAction, StructuredAction
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
@@ -161,7 +162,7 @@ class TrainedAgent(eqx.Module):
             return self._act(key, observation)
 
     def _act(self, key: PRNGKey, observation: Observation) -> BboxAction:
-        batch = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], observation)
+        batch = jax.tree.map(lambda leaf: device_array(leaf)[None], observation)
         batch = with_answer(batch, predict_answer(self.predictor, batch))
         edit = self.policy.sample(key, batch).edit if self.samples else self.policy.greedy(batch)
         return jax.tree.map(lambda leaf: leaf[0], self.policy.to_action(edit))

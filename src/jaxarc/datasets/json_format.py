@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from jaxarc.constants import MAX_GRID_SIZE
 from jaxarc.files import decode_text
 from jaxarc.tasks.raw_task import (
     UNKNOWN,
@@ -27,6 +28,7 @@ from jaxarc.tasks.raw_task import (
 )
 
 MAX_FILE_BYTES: Final = 64 * 2**20  # ARC-AGI-2 whole takes 4 MB; a larger file is refused before it is read
+_GENERATED: Final = "arc-gen"  # pairs of ARC-GEN, in the files of NeuroGolf and of the code golf of 2025
 _ID_KEYS: Final = ("id", "task_id", "uid")  # of a task in a list, whichever it has
 _SPLIT: Final = re.compile(
     r"train(s|ing|_pairs)?|tests?|testing|test_pairs|demo(s|nstrations?)?|val|validation|eval|evaluation"
@@ -155,7 +157,9 @@ def read_task(
 ) -> RawTask:
     """Turn the JSON of a task, split into demonstrations and tests or not, into a task.
 
-    Other keys beside ``train`` and ``test`` are allowed. Rows, columns and pairs are counted from 0 in messages.
+    The list ``arc-gen`` of NeuroGolf's files is the task's pool of further pairs; as there, those with a side above 30
+    do not count. Other keys beside ``train`` and ``test`` are allowed. Rows, columns and pairs are counted from 0 in
+    messages.
 
     Args:
         task_id: the id.
@@ -179,7 +183,21 @@ def read_task(
         )
     train = _check_split(data, source, "train", answer_hidden=False)
     test = _check_split(data, source, "test", answer_hidden=answers_hidden)
-    return RawTask.of_checked_pairs(task_id, train, test, title, concept)
+    return RawTask.of_checked_pairs(task_id, train, test, title, concept, _generated_pairs(data, source))
+
+
+def _generated_pairs(data: dict[str, Any], source: str) -> tuple[Pair, ...]:
+    pairs = data.get(_GENERATED, [])
+    if not isinstance(pairs, list):
+        raise TaskFormatError(f"{source}: {_GENERATED!r} must be a list of pairs, got {describe_value(pairs)}")
+    kept = [(index, pair) for index, pair in enumerate(pairs) if not _has_long_side(pair)]
+    return tuple(_check_pair(pair, f"{source}: {_GENERATED} pair {index}") for index, pair in kept)
+
+
+def _has_long_side(pair: Any) -> bool:
+    grids = pair.values() if isinstance(pair, dict) else ()
+    lists = [part for grid in grids if isinstance(grid, list) and grid for part in (grid, grid[0])]
+    return any(isinstance(part, list) and len(part) > MAX_GRID_SIZE for part in lists)
 
 
 def _check_split(data: dict[str, Any], source: str, split: str, *, answer_hidden: bool) -> tuple[Pair, ...]:

@@ -4,6 +4,7 @@ import dataclasses
 import difflib
 import hashlib
 import math
+import numbers
 import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:  # what needs JAX loads it when it is called, so that files ar
 
 
 _SUBSET: Final = re.compile(r"(.*) \(\d+ of (\d+) tasks\)")  # the name of a subset
+_INNERMOST: Final = re.compile(r"\([^()]*\)")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -181,7 +183,9 @@ class TaskSet:
 
         Raises:
             ValueError: ``count`` is not in 1..``len(self)``.
+            TypeError: it is no whole number.
         """
+        count = operator.index(count)
         if not 1 <= count <= len(self):
             raise ValueError(f"a sample of {self.name!r} has 1..{len(self)} tasks, got count={count}; change it")
         return self._subset([self.tasks[index] for index in self._shuffled(key)[:count]])
@@ -190,7 +194,7 @@ class TaskSet:
         """Split the tasks at random in two sets, to train on and to hold out, the same ones for the same key or seed.
 
         Args:
-            size: of the first set: how many tasks, as an ``int``, or their share, as a ``float`` in 0 .. 1.
+            size: of the first set: how many tasks, a whole number, or their share, another number in 0 .. 1.
             key: a key or a seed.
 
         Returns:
@@ -198,8 +202,12 @@ class TaskSet:
 
         Raises:
             ValueError: a set would be empty.
+            TypeError: the size is no number.
         """
-        count = round(size * len(self)) if isinstance(size, float) else size
+        if isinstance(size, bool) or not isinstance(size, numbers.Real):
+            raise TypeError(f"size must be a count of tasks or a share of them, got {size!r:.60}; write 40 or 0.1")
+        is_share = not isinstance(size, numbers.Integral)
+        count = int(size) if not is_share else round(float(size) * len(self)) if math.isfinite(size) else 0
         if not 1 <= count < len(self):
             raise ValueError(
                 f"a split of {self.name!r} leaves 1..{len(self) - 1} tasks in the first set, got size={size}, which is "
@@ -354,13 +362,18 @@ class TaskSet:
 
         from jaxarc.prng import as_typed_key
 
-        key = jax.random.key(key) if isinstance(key, int) else as_typed_key(key)
+        key = jax.random.key(int(key)) if isinstance(key, int | np.integer) else as_typed_key(key)
         return jax.random.permutation(key, len(self)).tolist()
 
     def _subset(self, tasks: Sequence[RawTask]) -> "TaskSet":
         # A subset of a subset names the whole set and how many tasks it has, not each step on the way.
         name, total = self.name, str(len(self))
-        if part := _SUBSET.fullmatch(name):
+        outside = name  # of all parentheses: "a (2 of 9 tasks) + b" is a sum, whose last part has a count of its own
+        while (shorter := _INNERMOST.sub("", outside)) != outside:
+            outside = shorter
+        if " + " in outside:
+            name = f"({name})"
+        elif part := _SUBSET.fullmatch(name):
             name, total = part.groups()
         return TaskSet(f"{name} ({len(tasks)} of {total} tasks)", tuple(tasks), self.canvas)
 

@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
+from jaxarc.device_arrays import device_array
 from jaxarc.envs.canvas import CLIPBOARD_HEIGHT
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import (
@@ -103,7 +104,7 @@ class FlatActionCodec:
         """Return the action of a number; one out of range gets the operation id -1, which is invalid."""
         # number = index of the operation * num_selections + selection. With the operations 0 20 34 and the 9 points of
         # 3x3, number 13 is operation 20 at selection 4, the cell in row 4 // 3 = 1 and column 4 % 3 = 1.
-        number = jnp.asarray(number, jnp.int32)
+        number = device_array(number, jnp.int32)
         index = jnp.clip(number, 0, self.num_actions - 1)
         exists = (number >= 0) & (number < self.num_actions)
         ids = jnp.asarray(self.operations, jnp.int32)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32
 
 from jaxarc.config import JaxArcConfig
+from jaxarc.device_arrays import device_array
 from jaxarc.envs.compilation import compiled
 from jaxarc.envs.native_batch import reset_natively, steps_and_resets_natively
 from jaxarc.envs.observations import make_info, make_info_in_branch, observation_space, observe
@@ -422,4 +423,4 @@ def _tell(outcome: StepOutcome, source: PairSource, config: JaxArcConfig, tell: 
 
 
 def _index(index: Int[Array, ""] | int | None) -> Int32[Array, ""] | None:
-    return None if index is None else jnp.asarray(index, jnp.int32)
+    return None if index is None else device_array(index, jnp.int32)

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32
 
 from jaxarc.config import JaxArcConfig
+from jaxarc.device_arrays import own_arrays
 from jaxarc.envs.compilation import require_own_jax, with_axes_of_xla
 from jaxarc.envs.observations import make_info, observe
 from jaxarc.envs.pairs import on_canvas, pairs_of_task
@@ -47,6 +48,7 @@ class _Compiled(Generic[Arguments, Result]):
 
     def __call__(self, *args: Arguments.args, **named: Arguments.kwargs) -> Result:
         require_own_jax()
+        args, named = own_arrays((args, named))
         return self._jitted(JAXErrorHandler.mode_to_compile(), *args, **named)
 
     def lower(self, *args: Arguments.args, **named: Arguments.kwargs) -> Any:

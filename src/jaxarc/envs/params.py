@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int, Int32
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import MAX_TRACKED_PAIRS
+from jaxarc.device_arrays import device_array, own_arrays
 from jaxarc.envs.compilation import as_declared, require_own_jax
 from jaxarc.envs.observations import observation_space
 from jaxarc.envs.spaces import Box
@@ -29,7 +30,7 @@ class EnvParams(eqx.Module):
 
     tasks: TaskSource  # a TaskBuffer of given tasks, or a TaskGenerator of new ones
     # How often a reset draws each task, relative to their sum: 0 or more, one 1e-30 or more.
-    weights: Float[Array, " T"]
+    weights: Float[Array, " T"] = eqx.field(converter=own_arrays)
     config: JaxArcConfig = eqx.field(static=True)
     pair_index: Int32[Array, ""] | None = None  # the only pair to play of each task; None: the config says which
 
@@ -122,7 +123,7 @@ class EnvParams(eqx.Module):
             # a program.
             weights = jnp.zeros_like(weights).at[task_index].set(1)
         if pair_index is not None:
-            pair = jnp.asarray(pair_index, jnp.int32)
+            pair = device_array(pair_index, jnp.int32)
         return dataclasses.replace(self, weights=weights, pair_index=pair)
 
     def require_index(self, task_index: Int[Array, ""] | int | None, pair_index: Int[Array, ""] | int | None) -> None:

@@ -12,7 +12,9 @@ from jaxtyping import Array, Bool, Int, Int32
 
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
+from jaxarc.device_arrays import device_array
 from jaxarc.envs.canvas import CheckedAction
+from jaxarc.host_arrays import to_numpy
 from jaxarc.utils.error_handling import IntegerRule, JAXErrorHandler
 
 Rules = list[tuple[IntegerRule, Int32[Array, "*B"]]]
@@ -116,19 +118,19 @@ def move_offset(operation: Int32[Array, "*B"]) -> tuple[Int32[Array, "*B"], Int3
 
 
 def _integer(value: Int[Array, "*B"] | int) -> Int32[Array, "*B"]:
-    array = value if isinstance(value, jax.Array) else np.asarray(value)
+    array = value if isinstance(value, jax.Array) else to_numpy(value)
     if not jnp.issubdtype(array.dtype, jnp.integer):
         raise TypeError(f"operations and coordinates are integers, got dtype {array.dtype}; cast with .astype(int)")
     if isinstance(array, np.ndarray) and array.size and (array.max() >= 2**31 or array.min() < -(2**31)):
         raise OverflowError(f"operations and coordinates must fit int32, got {array}")
-    return jnp.asarray(array, jnp.int32)
+    return device_array(array, jnp.int32)
 
 
 def _cells(value: Bool[Array, "*B H W"]) -> Bool[Array, "*B H W"]:
-    array = value if isinstance(value, jax.Array) else np.asarray(value)
+    array = value if isinstance(value, jax.Array) else to_numpy(value)
     if array.dtype != np.bool_:
         raise TypeError(f"MaskAction.selection must be bool, got dtype {array.dtype}; write selection.astype(bool)")
-    return jnp.asarray(array)
+    return device_array(array)
 
 
 class BaseAction(eqx.Module):

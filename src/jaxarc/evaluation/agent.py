@@ -14,6 +14,7 @@ from jaxtyping import Array, Int32, PyTree
 from jaxarc import constants as c
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import TaskSet
+from jaxarc.device_arrays import device_array
 from jaxarc.envs.environment import Action, ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import ACTION_CLASSES, BboxAction, MaskAction, PointAction, StructuredAction
@@ -148,7 +149,7 @@ def _first_step(agent: Agent, key: PRNGKey, observation: Observation) -> tuple[A
     index = jnp.int32(0)
     memory = agent.start(key, EpisodeSpec(index, index, index), observation)
     action, after = agent.act(key, observation, memory)
-    return action, *(jax.tree.map(jnp.asarray, tree) for tree in (memory, after))
+    return action, *(jax.tree.map(device_array, tree) for tree in (memory, after))
 
 
 def _same_shapes(left: PyTree, right: PyTree) -> bool:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32, Int, Int8, Int32, Key, PyTree, UInt32
 
+from jaxarc.device_arrays import device_array
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
@@ -208,7 +209,7 @@ def _start(agent: Agent, params: EnvParams, key_data: UInt32[Array, " words"], s
     keys = jax.vmap(episode_keys, (None, 0))(jax.random.wrap_key_data(key_data), specs)
     reset = lambda key, spec: _ENV.reset(key, params, spec.task_index, spec.pair_index)
     states, observations = jax.vmap(reset)(keys[:, 0], specs)
-    memories = jax.tree.map(jnp.asarray, jax.vmap(agent.start)(keys[:, 1], specs, observations))
+    memories = jax.tree.map(device_array, jax.vmap(agent.start)(keys[:, 1], specs, observations))
     return _Running(states, memories, keys[:, 2], states.similarity_score)
 
 

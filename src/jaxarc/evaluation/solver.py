@@ -13,8 +13,9 @@ from jaxarc.evaluation.evaluate import Evaluation
 from jaxarc.evaluation.submission import score_submission
 from jaxarc.evaluation.task_rows import rows_of_submission
 from jaxarc.experts.expert import Caught
+from jaxarc.host_arrays import is_array, to_numpy
 from jaxarc.tasks import RawTask
-from jaxarc.tasks.raw_task import TaskFormatError, check_grid, is_array, to_numpy
+from jaxarc.tasks.raw_task import TaskFormatError, check_grid
 
 Solver: TypeAlias = Callable[[list[tuple[np.ndarray, np.ndarray]], np.ndarray], Any]
 """``solve(train, test_input)``: the demonstrations as (input, output) and a test input, NumPy arrays of whole numbers

@@ -17,7 +17,8 @@ import numpy as np
 from jaxarc.datasets import TaskSet
 from jaxarc.datasets.json_format import read_json_text
 from jaxarc.files import write_whole
-from jaxarc.tasks.raw_task import RawTask, TaskFormatError, check_grid, describe_value, is_array, require_answer
+from jaxarc.host_arrays import is_array
+from jaxarc.tasks.raw_task import RawTask, TaskFormatError, check_grid, describe_value, require_answer
 
 Submission: TypeAlias = Mapping[str, Sequence[Sequence[Any]]]
 """By task id: for each test input, in their order, the attempts: arrays ``[h, w]`` of any library, or lists of rows."""

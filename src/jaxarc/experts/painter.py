@@ -11,6 +11,7 @@ from jaxarc.experts.painting.beam import Target, prune, search
 from jaxarc.experts.painting.boxes import BoxEdits, box_starts
 from jaxarc.experts.painting.masks import paint_with_masks
 from jaxarc.experts.painting.points import paint_with_points
+from jaxarc.host_arrays import to_numpy
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Painter:
 
 
 def _checked(grid: np.ndarray, name: str) -> np.ndarray:
-    grid = np.asarray(grid)
+    grid = to_numpy(grid)
     if grid.ndim != 2 or not 0 < min(grid.shape) <= max(grid.shape) <= c.MAX_GRID_SIZE:
         raise CannotSolveError(
             f"the pair's {name} has shape {grid.shape}, sides are 1..{c.MAX_GRID_SIZE}; pass the grid without padding"

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int32, UInt32
 
+from jaxarc.device_arrays import device_array
 from jaxarc.errors import whole_number
 from jaxarc.games.engine import GameEnvironment, GameParams, pack, unpack
 from jaxarc.games.game import UNDO, GameError
@@ -42,7 +43,7 @@ def solve(env: GameEnvironment, words: Any, max_states: int = DEFAULT_MAX_STATES
     if env.game.clicks:
         exists = np.asarray(_mask(env, words))
         actions = [number for number in actions if exists[number]]
-    numbers = jnp.asarray(actions, jnp.int32)
+    numbers = device_array(actions, jnp.int32)
     sizes = [max(1, successors // len(actions)) for successors in _SUCCESSORS]
     factors = np.random.default_rng(0).integers(0, 2**63, len(words), np.uint64) | np.uint64(1)
     seen = {int(_hashes(words[None], factors)[0])}
@@ -100,7 +101,7 @@ def _undo(env: GameEnvironment) -> set[int]:
 
 
 def _mask(env: GameEnvironment, words: Any) -> Bool[Array, " num_actions"]:
-    state, _ = env.reset(jax.random.key(0), GameParams(jnp.asarray(words)[None, None], jnp.int32(1)))
+    state, _ = env.reset(jax.random.key(0), GameParams(device_array(words)[None, None], jnp.int32(1)))
     return env.action_mask(state)
 
 

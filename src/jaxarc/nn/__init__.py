@@ -1,6 +1,10 @@
 """Layers, optimizers and precision that the agents and the surrogate share."""
 
-from jaxarc.nn.layers import (
+from jaxarc.extras import require_library
+
+require_library("optax")  # before the rest asks for it without a word on how to install it
+
+from jaxarc.nn.layers import (  # noqa: E402
     MLP,
     Dense,
     attention,
@@ -13,7 +17,7 @@ from jaxarc.nn.layers import (
     products_in,
     rms_norm,
 )
-from jaxarc.nn.update import (
+from jaxarc.nn.update import (  # noqa: E402
     entropy_weight_schedule,
     init_optimizer,
     learning_rate_schedule,

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from jax.typing import DTypeLike
 from jaxtyping import Array, Bool, Float, Float32, Int, Shaped
 
+from jaxarc.device_arrays import device_array
 from jaxarc.fusion import compiles_for_cpu
 from jaxarc.types import PRNGKey, round_up
 
@@ -207,7 +208,7 @@ def padded_fn(
         raise ValueError(
             f"padded_fn: x needs an axis to repeat and max_n must be at least 1, got the shape {x.shape} and {max_n}"
         )
-    n = jnp.asarray(n)
+    n = device_array(n)
     n = eqx.error_if(n, (n < 0) | (n > max_n), f"padded_fn: n must be within 0 .. max_n={max_n}; pass a larger max_n")
     return pad_rows(jnp.tile(x, (max_n, *[1] * (x.ndim - 1))), n * x.shape[0], max_n * x.shape[0])
 

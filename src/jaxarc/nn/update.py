@@ -14,6 +14,7 @@ import optax
 from jaxtyping import Array, Float, Float32
 
 from jaxarc.config import ScheduleConfig, SurrogateTrainingConfig
+from jaxarc.device_arrays import with_own_arrays
 from jaxarc.nn.layers import DTYPES, LOSS_SCALES, cast_floats, products_in, require_precision
 
 Tree: TypeAlias = Any
@@ -135,6 +136,7 @@ def update(
     return optax.apply_updates(params, updates), opt_state, metrics
 
 
+@with_own_arrays
 @jax.jit(static_argnames=("model", "optimizer", "precision"), donate_argnums=(0, 1))
 def optimized_train_step(
     params: Tree,
@@ -172,6 +174,7 @@ def optimized_train_step(
     return params, opt_state, metrics["total_loss"]
 
 
+@with_own_arrays
 @jax.jit(static_argnames=("model", "precision"))
 def optimized_inference(
     params: Tree,
@@ -194,6 +197,7 @@ def optimized_inference(
         return predict(lambda x: model(cast, x), x_batch.astype(dtype))
 
 
+@with_own_arrays
 @eqx.filter_jit
 def predict(model: Callable[..., Array], *inputs: Tree) -> Float32[Array, "B *m"]:
     """Return a model's float32 outputs for a batch, in the precision of its weights; the inputs have a leading axis."""

@@ -19,6 +19,8 @@ from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Int32, Shaped
 
+from jaxarc.device_arrays import own_arrays
+
 DATA: Final = "data"  # the mesh axis along which environments, and the examples of a batch, are split
 MODEL: Final = "model"  # along which weights are split
 STAGE: Final = "stage"  # along which the layers of a model are split
@@ -154,8 +156,8 @@ def place(tree: Tree, mesh: Mesh, spec: PartitionSpec) -> Tree:
         if not is_array(leaf) or (isinstance(leaf, jax.Array) and leaf.sharding == sharding):
             return leaf
         if sharding.is_fully_addressable:
-            return jax.device_put(leaf, sharding)
-        whole = np.asarray(leaf)  # device_put would compare the processes' copies, array by array
+            return jax.device_put(own_arrays(leaf), sharding)
+        whole = np.asarray(own_arrays(leaf))  # device_put would compare the processes' copies, array by array
         return jax.make_array_from_callback(whole.shape, sharding, lambda part: whole[part])
 
     return jax.tree.map(put, tree)

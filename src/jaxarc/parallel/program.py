@@ -22,6 +22,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float32, Int32, Key, PyTree, UInt32
 
+from jaxarc.device_arrays import own_arrays
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import fold_in_each
@@ -103,7 +104,7 @@ def make_statics(
     envs_per_device(num_envs, mesh)
     # Arrays become arguments of the program, described by shape and dtype; everything else is a part of its identity.
     # So new weights of a policy run the same program, and another config compiles anew.
-    leaves, treedef = jax.tree.flatten((env, params, policy))
+    leaves, treedef = jax.tree.flatten(own_arrays((env, params, policy)))
     described = tuple(jax.ShapeDtypeStruct(x.shape, x.dtype) if is_array(x) else x for x in leaves)
     statics = RolloutStatics(treedef, described, num_envs, mesh, records, counts_tasks)
     return statics, tuple(x for x in leaves if is_array(x))

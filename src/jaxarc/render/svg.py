@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from jaxarc.constants import NUM_COLORS, PADDING
+from jaxarc.host_arrays import to_numpy
 from jaxarc.render.palette import ARC_COLORS, Palette, color_of, ink_on
 
 if TYPE_CHECKING:
@@ -165,14 +166,14 @@ def checked_grid(
     grid: "Int8[Array, 'H W'] | np.ndarray", selection: "Bool[Array, 'H W'] | np.ndarray | None"
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return a grid and a selection as NumPy arrays; raises as :func:`draw_grid` says."""
-    cells = np.asarray(grid)
+    cells = to_numpy(grid)
     if cells.ndim != 2:
         raise ValueError(f"a grid has two axes (rows, columns), got shape {cells.shape}; draw one grid at a time")
     if not np.issubdtype(cells.dtype, np.integer):
         raise TypeError(f"a grid holds whole numbers, got dtype {cells.dtype}; cast it to int8")
     if cells.size and (cells.min() < PADDING or cells.max() >= NUM_COLORS):
         raise ValueError(f"a grid holds {PADDING}..{NUM_COLORS - 1}, got {cells.min()}..{cells.max()}; recolor it")
-    marked = None if selection is None else np.asarray(selection, bool)
+    marked = None if selection is None else to_numpy(selection, bool)
     if marked is not None and marked.shape != cells.shape:
         raise ValueError(f"the selection has shape {marked.shape}, the grid {cells.shape}; they must be the same")
     return cells, marked

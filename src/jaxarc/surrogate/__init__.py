@@ -4,6 +4,7 @@ from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, Surroga
 from jaxarc.nn.update import init_optimizer, make_surrogate_optimizer, surrogate_learning_rate
 from jaxarc.surrogate.batch import GraphBatch, TrainingBatchJAX, from_static, to_arrays, to_static
 from jaxarc.surrogate.candidate_features import CandidateSet, candidates_of
+from jaxarc.surrogate.causal_graph import CausalGraph, acyclic_threshold, causal_graph
 from jaxarc.surrogate.edge_scorer import EdgeScorer, edge_probabilities
 from jaxarc.surrogate.lookahead_task import LookaheadTask, SurrogateAgent
 from jaxarc.surrogate.losses import edge_loss, kl_divergence_loss_jax
@@ -30,6 +31,7 @@ __all__ = [
     "AdaptiveTrainStep",
     "CandidateScorer",
     "CandidateSet",
+    "CausalGraph",
     "CompiledTrainStep",
     "CountingScorer",
     "DataPrefetcher",
@@ -51,7 +53,9 @@ __all__ = [
     "TrainStep",
     "TrainingBatchJAX",
     "WordScorer",
+    "acyclic_threshold",
     "candidates_of",
+    "causal_graph",
     "choose_box",
     "convert_metrics",
     "create_adaptive_train_step",

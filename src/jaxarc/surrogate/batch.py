@@ -16,6 +16,9 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float32
 
+from jaxarc.device_arrays import device_array
+from jaxarc.host_arrays import HiddenValuesError, to_numpy
+
 ParentSets: TypeAlias = tuple[tuple[tuple[str, ...], ...], ...]
 """Sorted names of each candidate of each example."""
 VariableOrders: TypeAlias = tuple[tuple[str, ...], ...]
@@ -128,12 +131,12 @@ def to_arrays(data: Mapping[str, Any] | LabelledData) -> dict[str, Array]:
 
 def _numbers(values: Any, name: Any) -> Array:
     try:
-        array = np.asarray(values)
-    except (TypeError, ValueError) as error:
+        array = to_numpy(values)
+    except (TypeError, HiddenValuesError) as error:
         raise TypeError(f"to_arrays: {name!r} cannot be made an array: {error}; leave it out") from None
     if array.dtype.kind not in "biuf":
         raise TypeError(f"to_arrays: {name!r} holds {array.dtype}, no numbers; leave it out, or number its values")
-    return jnp.array(array)
+    return device_array(array)
 
 
 CHANNELS: Final = 3
@@ -190,8 +193,8 @@ class TrainingBatchJAX(eqx.Module):
 class GraphBatch(eqx.Module):
     """B structural models over d variables: described samples, and the true graph."""
 
-    data: Float32[Array, "B N d 3"]  # of describe_samples
-    adjacency: Bool[Array, "B d d"]  # [i, j]: variable i is a parent of variable j
+    data: Float32[Array, "B N d 3"] = eqx.field(converter=device_array)  # of describe_samples
+    adjacency: Bool[Array, "B d d"] = eqx.field(converter=device_array)  # [i, j]: variable i is a parent of variable j
 
 
 def require_batch(batch: Any) -> None:
@@ -213,16 +216,15 @@ def is_visible(array: Array) -> bool:
 
 
 def _float32(values: Any, field: str) -> Array:
-    # A JAX array cannot change behind our back, so it is cast where it is; host arrays are copied.
     if isinstance(values, jax.Array) and not jnp.issubdtype(values.dtype, jax.dtypes.prng_key):
         return values.astype(jnp.float32)  # it stays on its devices
-    return jnp.array(_float32_on_host(values, field))  # a copy, since the caller may write into the values later
+    return device_array(_float32_on_host(values, field))
 
 
 def _float32_on_host(values: Any, field: str) -> np.ndarray:
     try:
-        return np.asarray(values, np.float32)
-    except (TypeError, ValueError) as error:
+        return to_numpy(values, np.float32)
+    except (TypeError, HiddenValuesError) as error:
         raise ValueError(f"{field} must be an array of numbers, got {type(values).__name__}: {error}") from None
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Int, Int32
 
 from jaxarc.constants import NUM_GRID_OPERATIONS
+from jaxarc.device_arrays import device_array
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.surrogate.batch import ParentSets, TargetVariables, TrainingBatchJAX, VariableOrders, is_visible
 
@@ -25,10 +26,10 @@ class CandidateSet(eqx.Module):
     A region is the outer product of row and column weights. For boxes of a canvas R is N; for sets of variables R is d.
     """
 
-    rows: Float32[Array, "*B k R"]  # 0 .. 1
-    columns: Float32[Array, "*B k d"]  # 0 .. 1
-    features: Float32[Array, "*B k F"]
-    is_real: Bool[Array, "*B k"]  # false for padding
+    rows: Float32[Array, "*B k R"] = eqx.field(converter=device_array)  # 0 .. 1
+    columns: Float32[Array, "*B k d"] = eqx.field(converter=device_array)  # 0 .. 1
+    features: Float32[Array, "*B k F"] = eqx.field(converter=device_array)
+    is_real: Bool[Array, "*B k"] = eqx.field(converter=device_array)  # false for padding
 
 
 def candidates_of(batch: TrainingBatchJAX) -> CandidateSet:

@@ -1,6 +1,7 @@
 """A model of the edges of a causal graph, from samples of its variables."""
 
 from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -43,9 +44,16 @@ class EdgeScorer(eqx.Module):
         return self.head(self.trunk(self.encoder(data)))[..., 0]
 
 
+@runtime_checkable
+class _PandasFrame(Protocol):
+    index: Any
+    columns: Any
+    iloc: Any
+
+
 def edge_probabilities(
-    model: EdgeScorer, values: Float[np.ndarray, "N d"], is_set: Bool[np.ndarray, "N d"] | None = None
-) -> Float32[np.ndarray, "d d"]:
+    model: EdgeScorer, values: Float[np.ndarray, "N d"] | Any, is_set: Bool[np.ndarray, "N d"] | Any | None = None
+) -> Float32[np.ndarray, "d d"] | Any:
     """Return the probability of each edge i -> j, given samples; 0 on the diagonal.
 
     The probabilities are those of a prior like the one that the model was trained on: its mechanisms, its number of
@@ -53,8 +61,12 @@ def edge_probabilities(
 
     Args:
         model: a trained one.
-        values: N samples of d variables, in any units.
+        values: N samples of d variables, in any units; an array, or a data frame of d columns.
         is_set: where a value is set by an intervention; nowhere by default.
+
+    Returns:
+        An array, in the order of the columns; of a data frame of pandas a data frame, whose rows (causes) and columns
+        (effects) have the labels of its columns. :func:`~jaxarc.surrogate.causal_graph` takes either.
 
     Raises:
         TypeError: the model is of another type.
@@ -72,6 +84,9 @@ def edge_probabilities(
         )
     probs = np.array(predict_edges(model, jnp.asarray(data[None]))[0])
     np.fill_diagonal(probs, 0.0)
+    if isinstance(values, _PandasFrame):
+        frame: Any = type(values)
+        return frame(probs, index=list(values.columns), columns=list(values.columns))
     return probs
 
 

@@ -12,6 +12,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jax.tree_util import KeyPath, keystr, tree_map_with_path
 
 from jaxarc.config import SurrogateMeshConfig
+from jaxarc.device_arrays import own_arrays
 from jaxarc.parallel import create_mesh
 from jaxarc.parallel.mesh import DATA, MODEL, REPLICATED, SPLIT, STAGE, is_array, place
 from jaxarc.surrogate.train_step import Model
@@ -122,7 +123,7 @@ def place_weights(weights: Tree, mesh: Mesh) -> Tree:
         weights: a tree whose fields have the names of the model's, as the moments of an optimizer do.
         mesh: of any axes.
     """
-    put = lambda path, leaf: jax.device_put(leaf, _sharding(path, leaf, mesh)) if is_array(leaf) else leaf
+    put = lambda path, leaf: jax.device_put(own_arrays(leaf), _sharding(path, leaf, mesh)) if is_array(leaf) else leaf
     return tree_map_with_path(put, weights)
 
 

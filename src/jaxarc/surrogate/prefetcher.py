@@ -17,9 +17,9 @@ from types import TracebackType
 from typing import Any, Final, Generic, Self, TypeVar
 
 import jax
-import numpy as np
 from jax.sharding import Sharding
 
+from jaxarc.device_arrays import own_arrays
 from jaxarc.surrogate.batch import LabelledData, to_arrays
 
 Item = TypeVar("Item")
@@ -151,7 +151,5 @@ class _Producer:
 
 
 def _own(item: Any) -> Any:
-    """Copy host arrays: on a CPU a device array may share the memory that the iterator fills next."""
-    if isinstance(item, LabelledData):
-        return to_arrays(item)
-    return jax.tree.map(lambda x: x.copy() if isinstance(x, np.ndarray) else x, item)
+    """Copy host arrays, which the iterator may fill anew."""
+    return to_arrays(item) if isinstance(item, LabelledData) else own_arrays(item)

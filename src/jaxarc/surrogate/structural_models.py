@@ -6,7 +6,7 @@ Given the samples that graph is a draw of the posterior, so the expected cross-e
 from the posterior, plus a constant. :func:`describe_samples` standardizes samples, those of a user too.
 """
 
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Float32, Float64
 
 from jaxarc.config import StructuralModelConfig
 from jaxarc.surrogate.batch import CHANNELS, GraphBatch, TrainingBatchJAX
+from jaxarc.surrogate.columns import labels_of, read_flags, read_numbers
 from jaxarc.surrogate.posterior import all_graphs, parent_posterior
 
 _NUM_WAVES: Final = 4  # cosines of a nonlinear effect
@@ -195,7 +196,7 @@ def _draw_effects(
 
 
 def describe_samples(
-    values: Float[np.ndarray, "*B N d"], is_set: Bool[np.ndarray, "*B N d"] | None = None
+    values: Float[np.ndarray, "*B N d"] | Any, is_set: Bool[np.ndarray, "*B N d"] | Any | None = None
 ) -> Float32[np.ndarray, "*B N d 3"]:
     """Describe samples as an :class:`EdgeScorer` reads them: standardized values, and where they are set.
 
@@ -203,25 +204,26 @@ def describe_samples(
     causal order (Reisach et al. 2021, https://arxiv.org/abs/2102.13647); its R² may (https://arxiv.org/abs/2303.18211).
 
     Args:
-        values: N samples of d variables.
-        is_set: where a value is set by an intervention; nowhere by default.
+        values: N samples of d variables, an array or a data frame of d columns; see :func:`labels_of`.
+        is_set: where a value is set by an intervention; nowhere by default. A data frame has the columns of values.
 
     Raises:
-        TypeError: the values are no real numbers.
-        ValueError: shapes do not fit, a value is not finite, or a variable is constant.
+        TypeError: a value is no real number, or is missing.
+        ValueError: shapes or columns do not fit, a value is hidden or not finite, or a variable is constant.
     """
-    values = np.asarray(values)
-    if values.dtype.kind not in "biuf":
-        raise TypeError(f"values must be real numbers, got {values.dtype}")
-    values = values.astype(np.float64)
+    labels = labels_of(values)
+    values = read_numbers(values, "values")
     if values.ndim < 2 or values.shape[-1] < 2 or 0 in values.shape:
         raise ValueError(f"values must have the shape (N, d) with d of at least 2, got {values.shape}")
-    marks = np.zeros(values.shape, np.bool_) if is_set is None else np.asarray(is_set)
+    if (marked := labels_of(is_set)) not in (None, labels):
+        raise ValueError(f"is_set must have the columns of values, {labels}, in their order, got {marked}")
+    marks = np.zeros(values.shape, np.bool_) if is_set is None else read_flags(is_set, "is_set")
     if marks.shape != values.shape or marks.dtype != np.bool_:
         raise ValueError(f"is_set must be bool of the shape {values.shape} of values, got {marks.dtype}{marks.shape}")
     if not np.isfinite(values).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
-        raise ValueError(f"values must be finite, got {values[where]} at {where}; leave such samples out")
+        place = f"row {where[0]}, column {labels[where[1]]!r}" if labels else where
+        raise ValueError(f"values must be finite, got {values[where]} at {place}; leave such samples out")
     # Divided by the largest value, so that squares of very large values do not overflow.
     largest = np.abs(values).max(axis=-2, keepdims=True)
     values = values / np.where(largest > 0, largest, 1.0)
@@ -229,8 +231,9 @@ def describe_samples(
     is_constant = deviation <= _CONSTANT
     if is_constant.any():
         variable = int(np.argwhere(is_constant)[0, -1])
+        name = repr(labels[variable]) if labels else variable
         raise ValueError(
-            f"variable {variable} is constant over the {values.shape[-2]} samples; a constant says nothing of causes, "
+            f"variable {name} is constant over the {values.shape[-2]} samples; a constant says nothing of causes, "
             "so leave it out"
         )
     data = np.zeros((*values.shape, CHANNELS), np.float32)

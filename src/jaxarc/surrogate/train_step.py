@@ -18,6 +18,7 @@ from jax.stages import Compiled
 from jaxtyping import Array, Bool, Float32
 
 from jaxarc.config import SurrogateTrainingConfig
+from jaxarc.device_arrays import own_arrays
 from jaxarc.nn.layers import DTYPES, cast_floats
 from jaxarc.nn.update import COMPILED, PYTHON, Loops, Metrics, update
 from jaxarc.surrogate.batch import GraphBatch, TrainingBatchJAX, require_batch
@@ -167,7 +168,7 @@ class _Intake:
     def __call__(self, batch: Batch, candidates: CandidateSet | None) -> tuple[Examples, Float32[Array, " B"] | None]:
         require_batch(batch)
         if isinstance(batch, GraphBatch):
-            return Examples(batch.data, batch.adjacency, None), None
+            return own_arrays(Examples(batch.data, batch.adjacency, None)), None
         candidates = candidates_of(batch) if candidates is None else candidates
         check_shapes(batch, candidates)
         # To see values the host waits for the device. So only the first batch pays for it.
@@ -176,7 +177,7 @@ class _Intake:
         # With equal weights the loss is the plain mean; otherwise an expert of accuracy
         # 0.9 counts thrice as much as one of 0.3.
         weights = batch.expert_accuracies if self._by_accuracy else None
-        return Examples(batch.observational_data, batch.expert_probs, candidates), weights
+        return own_arrays((Examples(batch.observational_data, batch.expert_probs, candidates), weights))
 
 
 def _split(model: Model) -> tuple[Model, Model, Model]:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Int8, Int32
 
+from jaxarc.device_arrays import own_arrays
 from jaxarc.fusion import compiles_for_cpu, compute_once
 from jaxarc.prng import as_typed_key
 from jaxarc.tasks.augmentation import turn_all
@@ -69,12 +70,14 @@ class TaskBuffer(TaskSource):
     A buffer with several symmetries repeats all rows for each, ``symmetry * num_pairs`` further down.
     """
 
-    inputs: Int8[Array, "N HW"]  # colors 0..9, -1 padding
-    outputs: Int8[Array, "N HW"]  # colors 0..9, -1 padding
-    first_pair: Int32[Array, " T"]  # 0 .. num_pairs - 1
-    num_train: Int32[Array, " T"]  # 1 .. 31
-    num_test: Int32[Array, " T"]  # 1 .. 31
-    registry_index: Int32[Array, " T"]  # for jaxarc.tasks.task_id_of; -1 for a task without an id
+    inputs: Int8[Array, "N HW"] = eqx.field(converter=own_arrays)  # colors 0..9, -1 padding
+    outputs: Int8[Array, "N HW"] = eqx.field(converter=own_arrays)  # colors 0..9, -1 padding
+    first_pair: Int32[Array, " T"] = eqx.field(converter=own_arrays)  # 0 .. num_pairs - 1
+    num_train: Int32[Array, " T"] = eqx.field(converter=own_arrays)  # 1 .. 31
+    num_test: Int32[Array, " T"] = eqx.field(converter=own_arrays)  # 1 .. 31
+    registry_index: Int32[Array, " T"] = eqx.field(
+        converter=own_arrays
+    )  # for jaxarc.tasks.task_id_of; -1 for a task without an id
     grid_shape: tuple[int, int] = eqx.field(static=True)  # rows and columns (H, W) of the canvas
     most_train: int = eqx.field(static=True)  # demonstrations of the task that has most
     num_symmetries: int = eqx.field(static=True, default=1)  # 1, 4 or 8; see jaxarc.tasks.augmentation

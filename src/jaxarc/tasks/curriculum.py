@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Float32, Int32
 
 from jaxarc.config import CurriculumConfig
+from jaxarc.device_arrays import device_array
 from jaxarc.tasks.buffer import scaled_weights
 
 _MOST = 2**31 - 1
@@ -67,7 +68,7 @@ def start_curriculum(base_weights: Float[Array, " T"], config: CurriculumConfig)
         raise TypeError(f"config must be a CurriculumConfig, got {type(config).__name__}; see jaxarc.config")
     if jnp.ndim(base_weights) != 1:
         raise ValueError(f"there is one weight for each task, got an array of shape {jnp.shape(base_weights)}; vmap")
-    base = jnp.asarray(base_weights, jnp.float32)
+    base = device_array(base_weights, jnp.float32)
     zeros = jnp.zeros_like(base, jnp.int32)
     statistics = TaskStatistics(
         attempts=zeros,

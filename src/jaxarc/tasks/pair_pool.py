@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Int8, Int32, UInt32
 
 from jaxarc.constants import MAX_TRACKED_PAIRS
+from jaxarc.device_arrays import own_arrays
 from jaxarc.prng import as_typed_key, to_index
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.tasks.raw_task import NUM_SHOWN, RawTask, check_canvas, check_fits, pad_grids
@@ -23,11 +24,11 @@ class PairPool(TaskGenerator):
     pairs are part of the state, as those of a rule are.
     """
 
-    inputs: Int8[Array, "N HW"]  # colors 0..9, -1 padding
-    outputs: Int8[Array, "N HW"]  # colors 0..9, -1 padding
-    first_pair: Int32[Array, " T"]
-    pair_count: Int32[Array, " T"]  # num_train + num_test or more
-    registry_index: Int32[Array, " T"]  # for jaxarc.tasks.task_id_of
+    inputs: Int8[Array, "N HW"] = eqx.field(converter=own_arrays)  # colors 0..9, -1 padding
+    outputs: Int8[Array, "N HW"] = eqx.field(converter=own_arrays)  # colors 0..9, -1 padding
+    first_pair: Int32[Array, " T"] = eqx.field(converter=own_arrays)
+    pair_count: Int32[Array, " T"] = eqx.field(converter=own_arrays)  # num_train + num_test or more
+    registry_index: Int32[Array, " T"] = eqx.field(converter=own_arrays)  # for jaxarc.tasks.task_id_of
     grid_shape: tuple[int, int] = eqx.field(static=True)  # rows and columns (H, W) of the canvas
     num_train: int = eqx.field(static=True)  # demonstrations that an episode shows
     num_test: int = eqx.field(static=True)  # tests of an episode

@@ -3,13 +3,14 @@
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from jaxtyping import Int8
 
 from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS, NUM_COLORS, PADDING
 from jaxarc.errors import JaxarcError
+from jaxarc.host_arrays import HiddenValuesError, is_array, to_lists, to_numpy
 from jaxarc.notebooks import notebook_picture
 
 Pair: TypeAlias = tuple[np.ndarray, np.ndarray]
@@ -213,7 +214,7 @@ def check_grid(grid: Any, where: str) -> np.ndarray:
 def _read(convert: Callable[[Any], Any], grid: Any, where: str) -> Any:
     try:
         return convert(grid)
-    except TypeError as error:
+    except (TypeError, HiddenValuesError) as error:
         raise TaskFormatError(f"{where}: {error}") from error
 
 
@@ -380,46 +381,3 @@ def _refuse_cell(cell: Any, row: int, column: int, where: str) -> None:
         f"{where}, row {row}, column {column}: got {describe_value(cell)}; cells are whole numbers "
         f"0..{NUM_COLORS - 1}, {hint}"
     )
-
-
-@runtime_checkable
-class _NumpyArray(Protocol):
-    def __array__(self) -> np.ndarray: ...
-
-
-@runtime_checkable
-class _DlpackArray(Protocol):
-    def __dlpack__(self) -> Any: ...
-
-    def __dlpack_device__(self) -> tuple[int, int]: ...
-
-
-def is_array(value: Any) -> bool:
-    """Return whether a value is an array of any library, or one of its numbers."""
-    return isinstance(value, _NumpyArray | _DlpackArray)
-
-
-def to_numpy(array: Any) -> np.ndarray:
-    """Return what :func:`is_array` takes as an array of NumPy.
-
-    Raises:
-        TypeError: its library does not give it, as PyTorch an array on a GPU.
-    """
-    try:
-        return np.asarray(array) if isinstance(array, _NumpyArray) else np.from_dlpack(array)
-    except (TypeError, ValueError, RuntimeError, BufferError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise TypeError(
-            f"{type(array).__name__} cannot be read by NumPy ({reason}); copy it to the CPU as integers"
-        ) from error
-
-
-def to_lists(value: Any) -> Any:
-    """Return nested lists of Python's numbers for lists, and for what in them is an array or a number of one.
-
-    Raises:
-        TypeError: as for :func:`to_numpy`.
-    """
-    if is_array(value):
-        return to_numpy(value).tolist()
-    return [to_lists(one) for one in value] if isinstance(value, list | tuple) else value

@@ -23,6 +23,7 @@ from jaxarc.experts.expert import (
     Pair,
 )
 from jaxarc.experts.host_canvas import check_solution
+from jaxarc.host_arrays import to_numpy
 
 if TYPE_CHECKING:  # tasks import JAX, which recording does without
     from jaxarc.datasets import TaskSet
@@ -380,7 +381,7 @@ def _checked(name: str, pair: Pair | None) -> Pair | None:
 
 
 def _grid(grid: Any, where: str) -> np.ndarray:
-    array = np.asarray(grid)
+    array = to_numpy(grid)
     if array.ndim != 2 or not np.issubdtype(array.dtype, np.integer):
         raise GraphError(f"{where} must be whole numbers in rows and columns, got {array.dtype}{list(array.shape)}")
     if not (1 <= array.shape[0] <= MAX_GRID_SIZE and 1 <= array.shape[1] <= MAX_GRID_SIZE):

@@ -19,6 +19,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Int32
 
+from jaxarc.device_arrays import own_arrays
 from jaxarc.errors import JaxarcError
 from jaxarc.fusion import compiles_for_cpu
 
@@ -125,7 +126,7 @@ class JAXErrorHandler:
             RuntimeError: (``equinox.EquinoxRuntimeError``) a value is out of range or not allowed.
         """
         refuse_unstructured(action)
-        return _validate_action(action, config, JAXErrorHandler._mode)
+        return _validate_action(own_arrays(action), config, JAXErrorHandler._mode)
 
     @staticmethod
     def validate_state_consistency(state: Any) -> Any:

@@ -47,8 +47,8 @@ class EpisodeStatistics(Wrapper[StatisticsState]):
     ) -> tuple[StatisticsState, Observation]:
         env_state, observation = self.env.reset(key, params, task_index, pair_index)
         words = jax.random.key_data(as_typed_key(key))
-        zero_return, zero_length = vary_like((jnp.float32(0), jnp.int32(0)), words)
-        return StatisticsState(env_state, zero_return, zero_length, zero_return, zero_length), observation
+        zeros = (jnp.float32(0), jnp.int32(0))  # an array for each field, so that a state can be donated
+        return StatisticsState(env_state, *vary_like(zeros, words), *vary_like(zeros, words)), observation
 
     def reset_next(self, state: StatisticsState, params: EnvParams) -> tuple[StatisticsState, Observation]:
         env_state, observation = self.env.reset_next(state.env_state, params)

@@ -8,11 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Int32
 
+from jaxarc.device_arrays import device_array
 from jaxarc.envs.action_masks import FlatActionCodec
 from jaxarc.envs.environment import Action, Environment, State, Step, checks_actions, compiled_step
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import Discrete
 from jaxarc.envs.structured_actions import StructuredAction
+from jaxarc.host_arrays import to_numpy
 from jaxarc.utils.error_handling import JAXErrorHandler, enforce_rules, refuse_unstructured
 from jaxarc.wrappers.wrapper import Wrapper
 
@@ -87,9 +89,9 @@ def _number(action: Any) -> Int32[Array, "*B"]:
             f"a flat action is one integer, got a {type(action).__name__}; env.to_flat(action, params) turns a "
             "structured action into one"
         )
-    number = action if isinstance(action, jax.Array) else np.asarray(action)
+    number = action if isinstance(action, jax.Array) else to_numpy(action)
     if not jnp.issubdtype(number.dtype, jnp.integer):
         raise TypeError(f"a flat action is an integer, got dtype {number.dtype}; cast it with .astype(int)")
     if isinstance(number, np.ndarray) and number.size and (number.max() >= 2**31 or number.min() < -(2**31)):
         raise OverflowError(f"a flat action must fit int32, got {number}")
-    return jnp.asarray(number, jnp.int32)
+    return device_array(number, jnp.int32)
