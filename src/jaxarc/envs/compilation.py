@@ -22,6 +22,7 @@ from jax.errors import JaxRuntimeError
 from jax.tree_util import GetAttrKey, KeyPath, keystr
 from jaxtyping import AbstractArray, PyTree
 
+from jaxarc.device_arrays import own_arrays
 from jaxarc.errors import JaxarcError
 from jaxarc.utils.error_handling import JAXErrorHandler
 
@@ -59,6 +60,9 @@ def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable
         @functools.wraps(function)
         def call(*args: Any) -> Result:
             require_own_jax()
+            # A key or a flat action. Leaves of states and params are arrays of JAX: their classes and the environment made
+            # them, and to look at each would take a tenth of a step.
+            args = tuple(own_arrays(arg) if isinstance(arg, np.ndarray) else arg for arg in args)
             mode = JAXErrorHandler.mode_to_compile()
             # A call returns before the device is done, so a failed check would be raised wherever the result is used
             # first. To raise it here, the call waits where checks exist.
