@@ -6,10 +6,10 @@
 """
 
 import importlib as _importlib
-import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from jaxarc.lazy import lazy as _lazy
+from jaxarc.lazy import when_imported as _when_imported
 from jaxarc.notebooks import draw_with as _draw_with
 
 if _TYPE_CHECKING:
@@ -99,7 +99,5 @@ _draw_with(
 
 __getattr__, __dir__ = _lazy(__name__, _HOMES)
 
-
-# ``gymnasium.make("jaxarc:jaxarc/starter-v1")`` imports this module, and expects that its ids are registered then.
-if "gymnasium" in _sys.modules:
-    _importlib.import_module("jaxarc.adapters")
+# Ids such as "jaxarc/starter-v1", whichever is imported first.
+_when_imported("gymnasium", lambda: _importlib.import_module("jaxarc.adapters.ids").register_gymnasium())

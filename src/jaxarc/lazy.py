@@ -1,8 +1,10 @@
-"""Names of a package that are imported when somebody asks for them, so that the package itself is light."""
+"""Names of a package that are imported when somebody asks for them, and what waits for a library of others."""
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 from typing import Any
 
 from jaxarc.extras import how_to_install
@@ -33,3 +35,38 @@ def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
         return sorted(sys.modules[package].__all__)
 
     return import_name, list_names
+
+
+def when_imported(library: str, then: Callable[[], Any]) -> None:
+    """Call a function if a library is imported already, and after each import of it from now on.
+
+    Gymnasium 1 reads no entry points of packages, and ``gymnasium.make("jaxarc:...")`` imports only what is not
+    imported yet, so that nothing else tells a package that its ids are asked for.
+    """
+    if library in sys.modules:
+        then()
+    sys.meta_path.insert(0, _Follower(library, then))
+
+
+class _Follower:
+    """Finds one library where Python finds it, with a call behind its execution."""
+
+    def __init__(self, library: str, then: Callable[[], Any]):
+        self._library = library
+        self._then = then
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != self._library:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_follow(module: ModuleType) -> None:
+                execute(module)
+                self._then()
+
+            spec.loader.exec_module = execute_and_follow
+        return spec
