@@ -5,7 +5,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Bool, UInt32
+from jaxtyping import Int8, UInt32
 
 try:
     import gymnasium
@@ -28,6 +28,7 @@ from jaxarc.adapters.gymnasium_conversion import (
     to_gymnasium_observation,
     to_gymnasium_space,
     to_our_action,
+    whole_seed,
     without_action_checks,
 )
 from jaxarc.adapters.host_episodes import HostEpisodes, plays_on_host
@@ -89,6 +90,7 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
             IndexError: there is no such task or pair.
         """
         require_own_jax()
+        seed = whole_seed(seed)
         super().reset(seed=seed)
         chosen = read_options(options, ("task_index", "pair_index"))
         # Without a seed the next episode follows from the state's own key. A seed, a chosen task
@@ -109,8 +111,8 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
         self._require_episode()
         return self._episodes.step(action)
 
-    def action_masks(self) -> Bool[np.ndarray, " n"]:
-        """Return which actions can apply now, as sb3-contrib's ``MaskablePPO`` asks for it.
+    def action_masks(self) -> Int8[np.ndarray, " n"]:
+        """Return which actions can apply now, 0 or 1, as ``action_space.sample(mask=...)`` and ``MaskablePPO`` take it.
 
         A flag for each flat action, see :func:`~jaxarc.envs.action_masks.flat_action_mask`; of a ``MultiDiscrete`` one
         for each value of each number, see :func:`~jaxarc.envs.action_masks.factored_action_mask`.
@@ -121,7 +123,7 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
         """
         require_own_jax()
         self._require_episode()
-        return np.array(action_mask(self._env, self._episodes.state, self._params))
+        return np.array(action_mask(self._env, self._episodes.state, self._params), np.int8)
 
     def render(self) -> Any:
         """Draw the state as ``render_mode`` says: uint8[rows, columns, 3], or text; see :func:`draw_frame`.
