@@ -13,7 +13,7 @@ from jaxarc.lazy import when_imported as _when_imported
 from jaxarc.notebooks import draw_with as _draw_with
 
 if _TYPE_CHECKING:
-    from jaxarc import adapters, datasets, evaluation, render, tasks, wrappers
+    from jaxarc import adapters, datasets, evaluation, render, tasks, testing, wrappers
     from jaxarc.agents.saved_agent import load_agent
     from jaxarc.config import JaxArcConfig
     from jaxarc.datasets import dataset_names, load_tasks
@@ -59,7 +59,10 @@ _HOMES = {
         ],
         "jaxarc.envs",
     ),
-    **{name: f"jaxarc.{name}" for name in ("adapters", "datasets", "evaluation", "render", "tasks", "wrappers")},
+    **{
+        name: f"jaxarc.{name}"
+        for name in ("adapters", "datasets", "evaluation", "render", "tasks", "testing", "wrappers")
+    },
 }
 
 __all__ = [
@@ -87,6 +90,7 @@ __all__ = [
     "render",
     "show",
     "tasks",
+    "testing",
     "wrappers",
 ]
 

@@ -209,7 +209,7 @@ class IntegerBox(spaces.Box):
     """A box of integers or bools; gymnax's own draws real numbers and rounds them, which never gives the highest."""
 
     def sample(self, key: PRNGKey) -> Array:
-        return jax.random.randint(as_typed_key(key), self.shape, self.low, self.high + 1, jnp.int32).astype(self.dtype)
+        return Box(float(self.low), float(self.high), self.shape, self.dtype).sample(key)
 
     def contains(self, x: Array) -> Array:
         return super().contains(x.astype(jnp.int32))
