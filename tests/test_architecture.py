@@ -58,7 +58,8 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "io": LEAF | {"utils", "tasks.registry"},
     "games": LEAF,
     "flax_states": CORE | TASKS | {"wrappers"},
-    "adapters": CORE | TASKS | {"wrappers", "registration", "render", "flax_states", "games"},
+    "gymnasium_ids": {"constants", "datasets", "tasks"},
+    "adapters": CORE | TASKS | {"wrappers", "registration", "render", "flax_states", "games", "gymnasium_ids"},
     "stoix_adapter": CORE | {"adapters", "registration"},
     "experts": CORE | {"search"},
     "nn": LEAF | {"config"},
@@ -89,7 +90,7 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "typer": {"cli"},
     "click": {"cli"},
     "gymnax": {"adapters"},
-    "gymnasium": {"adapters", "traces"},
+    "gymnasium": {"adapters", "gymnasium_ids", "traces"},
     "minari": {"traces"},
     "arcengine": {"games"},
     "arc_agi": {"games"},
@@ -121,7 +122,7 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # Folder -> the most lines that it may have, Python and C++; "" is for the files beside the folders. Raising a number
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
-    "": 2290,
+    "": 2400,
     "adapters": 2130,
     "agents": 3850,
     "benchmarks": 1110,
@@ -146,7 +147,7 @@ MAX_LINES = {
     "testing": 610,
     "traces": 2080,
     "utils": 280,
-    "wrappers": 450,
+    "wrappers": 600,
 }
 
 

@@ -104,4 +104,4 @@ _draw_with(
 __getattr__, __dir__ = _lazy(__name__, _HOMES)
 
 # Ids such as "jaxarc/starter-v1", whichever is imported first.
-_when_imported("gymnasium", lambda: _importlib.import_module("jaxarc.adapters.ids").register_gymnasium())
+_when_imported("gymnasium", lambda: _importlib.import_module("jaxarc.gymnasium_ids").register_gymnasium())

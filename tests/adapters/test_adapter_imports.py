@@ -49,6 +49,13 @@ def test_a_library_that_is_missing_is_missing_as_before():
     assert done.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'no_such_library'"
 
 
+def test_libraries_that_import_gymnasium_themselves_are_imported_after_jaxarc():
+    pytest.importorskip("gymnax", reason="gymnax is not installed")
+    code = "import jaxarc, gymnax, jaxarc.adapters; print('jaxarc/starter-v1' in gymnax.registered_envs)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
+
 @pytest.mark.parametrize("library", ["gymnasium", "gymnax"])
 def test_importing_the_adapters_registers_them_where_the_library_is_imported(library):
     pytest.importorskip(library, reason=f"{library} is not installed")

@@ -12,7 +12,6 @@ from jaxarc.lazy import lazy
 
 if TYPE_CHECKING:
     from jaxarc.adapters.games_in_gymnasium import GymnasiumGame
-    from jaxarc.adapters.ids import register_gymnasium
     from jaxarc.adapters.to_envelope import EnvelopeEnvironment
     from jaxarc.adapters.to_gymnasium import GymnasiumEnv
     from jaxarc.adapters.to_gymnasium_vector import GymnasiumVectorEnv
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from jaxarc.adapters.to_sb3 import Sb3VecEnv
     from jaxarc.adapters.to_stoa import StoaEnvironment
     from jaxarc.flax_states import register_flax
+    from jaxarc.gymnasium_ids import register_gymnasium
 
 _HOMES = {
     "EnvelopeEnvironment": "jaxarc.adapters.to_envelope",
@@ -32,7 +32,7 @@ _HOMES = {
     "Sb3VecEnv": "jaxarc.adapters.to_sb3",
     "StoaEnvironment": "jaxarc.adapters.to_stoa",
     "register_flax": "jaxarc.flax_states",
-    "register_gymnasium": "jaxarc.adapters.ids",
+    "register_gymnasium": "jaxarc.gymnasium_ids",
     "register_gymnax": "jaxarc.adapters.to_gymnax",
 }
 

@@ -16,7 +16,6 @@ except ImportError as error:
     raise ImportError("GymnaxEnvironment needs gymnax 1.0; pip install gymnax six") from error
 
 from jaxarc.adapters.conversion import action_of_fields, choice_of_id, field_sizes
-from jaxarc.adapters.ids import environment_ids
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.envs.compilation import in_own_process
 from jaxarc.envs.environment import with_next_mask
@@ -24,6 +23,7 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
 from jaxarc.envs.start import reset_where
 from jaxarc.envs.state import ArcEnvState
+from jaxarc.gymnasium_ids import environment_ids
 from jaxarc.prng import as_typed_key, from_key_data
 from jaxarc.registration import make
 from jaxarc.tasks.buffer import TaskGenerator
