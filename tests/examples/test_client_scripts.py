@@ -16,6 +16,8 @@ CLONES = Path(os.environ.get("JAXARC_CLIENTS", "/nonexistent"))
 CLIENTS = {  # script -> modules that it needs, a clone or None, and further arguments
     "purejaxrl_ppo.py": (("distrax", "brax", "navix"), "purejaxrl", "--steps 20480"),
     "rejax_ppo.py": (("rejax",), None, "--steps 20480"),
+    "jaxnasium_ppo.py": (("jaxnasium", "gymnax"), None, "--steps 20480"),
+    "ajax_ppo.py": (("ajax", "gymnax"), None, "--steps 20480"),
     "evosax_es.py": (("evosax",), None, "--generations 2 --population 8"),
     "stoix_ppo.py": (("stoa", "rlax", "flashbax"), "Stoix", "--steps 20480"),
     "sb3_ppo.py": (("stable_baselines3",), None, "--steps 4096"),
