@@ -32,9 +32,7 @@ def main() -> None:
         _, out = PPO(env, **SETTINGS).train(seed=0, n_timesteps=given.steps, num_episode_test=64, logging_config=log)
         returns = jax.block_until_ready(out["Eval/episodic mean reward"])[0]
         seconds = time.process_time() - start
-        console.print(
-            f"{name}: {given.steps / seconds:,.0f} steps per CPU second, compilation and evaluations included"
-        )
+        console.print(f"{name}: {given.steps / seconds:,.0f} steps per CPU second, evaluations included")
         console.print(f"  mean return {returns[0]:.2f} -> {returns[-1]:.2f}")
 
 

@@ -35,10 +35,9 @@ def main() -> None:
         _, returns = jax.block_until_ready(PPO(**SETTINGS, total_timesteps=given.steps).train(jax.random.key(0), env))
         seconds = time.process_time() - start
         tenth = max(len(returns) // 10, 1)
+        first, last = returns[:tenth].mean(), returns[-tenth:].mean()
         console.print(f"{name}: {given.steps / seconds:,.0f} steps per CPU second, compilation included")
-        console.print(
-            f"  mean return {returns[:tenth].mean():.2f} in the first tenth, {returns[-tenth:].mean():.2f} in the last"
-        )
+        console.print(f"  mean return {first:.2f} -> {last:.2f}, of the first and the last tenth of updates")
 
 
 if __name__ == "__main__":

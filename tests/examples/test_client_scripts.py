@@ -5,6 +5,7 @@ Clients that are no packages are looked for in the folder ``JAXARC_CLIENTS``: a 
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,9 +32,22 @@ def test_every_script_is_listed():
     assert {path.name for path in SCRIPTS.glob("*.py")} == set(CLIENTS)
 
 
+@pytest.mark.parametrize("script", ["jaxnasium_ppo.py", "ajax_ppo.py"])
+def test_the_ppo_of_a_client_learns_the_starter_environment(script):
+    done = _train(script, "")
+    first, last = map(float, re.search(r"starter.*\n +mean return (\S+) -> ([^\s,]+)", done.stdout).groups())
+    assert last > first + 0.5, done.stdout
+
+
 @pytest.mark.parametrize("script", CLIENTS)
 def test_script_trains(script):
-    modules, clone, arguments = CLIENTS[script]
+    done = _train(script, CLIENTS[script][2])
+    assert "steps per CPU second" in done.stdout
+    assert "mean return" in done.stdout
+
+
+def _train(script, arguments):
+    modules, clone, _ = CLIENTS[script]
     if missing := [module for module in modules if importlib.util.find_spec(module) is None]:
         pytest.skip(f"{', '.join(missing)} not installed; {script} says how")
     if clone is not None and not (CLONES / clone).is_dir():
@@ -47,5 +61,4 @@ def test_script_trains(script):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "steps per CPU second" in done.stdout
-    assert "mean return" in done.stdout
+    return done
