@@ -129,7 +129,7 @@ MAX_LINES = {
     "cli": 5230,
     "config": 1150,
     "datasets": 2620,
-    "envs": 4700,
+    "envs": 4730,
     "evaluation": 1470,
     "experts": 2760,
     "games": 3050,
