@@ -6,8 +6,8 @@ import pytest
 
 import jaxarc
 from jaxarc.cli.settings import read_experiment
-from jaxarc.config import ConfigValidationError
-from jaxarc.config.choices import EXPERIMENT, Preset, choices_of, read_preset
+from jaxarc.config import ConfigValidationError, EpisodeConfig
+from jaxarc.config.choices import EXPERIMENT, Preset, choices_of, editing_presets, read_preset
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.tasks import task_id_of
 from jaxarc.wrappers import FlatActions
@@ -80,3 +80,16 @@ def test_the_starter_shows_the_answer_and_takes_flat_actions():
     assert isinstance(plain, jaxarc.ArcEnvironment)
     assert set(plain.observation_space(rules).entries) == {"target_grid", "working_grid"}
     assert rules.config.environment.max_episode_steps == 5
+
+
+@pytest.mark.parametrize("name", ["starter", *editing_presets()])
+def test_fields_are_laid_over_a_preset_and_never_over_other_rules(name):
+    _, params = jaxarc.make(name, mask_in_info=True)
+    assert params.config == jaxarc.make(name)[1].config.with_fields(mask_in_info=True)
+
+
+def test_the_evaluation_of_a_preset_takes_fields_that_its_training_does_not():
+    _, params = jaxarc.make("small_grids/evaluation", mode="test", reveal_target=False)
+    assert (params.config.episode.mode, params.config.episode.start_grid) == ("test", "input")
+    _, chosen = jaxarc.make("small_grids/evaluation", episode=EpisodeConfig(start_grid="partial"))
+    assert chosen.config.episode.start_grid == "partial"

@@ -6,14 +6,14 @@
 """
 
 import importlib as _importlib
-import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from jaxarc.lazy import lazy as _lazy
+from jaxarc.lazy import when_imported as _when_imported
 from jaxarc.notebooks import draw_with as _draw_with
 
 if _TYPE_CHECKING:
-    from jaxarc import adapters, datasets, evaluation, render, tasks, wrappers
+    from jaxarc import adapters, datasets, evaluation, render, tasks, testing, wrappers
     from jaxarc.agents.saved_agent import load_agent
     from jaxarc.config import JaxArcConfig
     from jaxarc.datasets import dataset_names, load_tasks
@@ -59,7 +59,10 @@ _HOMES = {
         ],
         "jaxarc.envs",
     ),
-    **{name: f"jaxarc.{name}" for name in ("adapters", "datasets", "evaluation", "render", "tasks", "wrappers")},
+    **{
+        name: f"jaxarc.{name}"
+        for name in ("adapters", "datasets", "evaluation", "render", "tasks", "testing", "wrappers")
+    },
 }
 
 __all__ = [
@@ -87,6 +90,7 @@ __all__ = [
     "render",
     "show",
     "tasks",
+    "testing",
     "wrappers",
 ]
 
@@ -99,7 +103,5 @@ _draw_with(
 
 __getattr__, __dir__ = _lazy(__name__, _HOMES)
 
-
-# ``gymnasium.make("jaxarc:jaxarc/starter-v1")`` imports this module, and expects that its ids are registered then.
-if "gymnasium" in _sys.modules:
-    _importlib.import_module("jaxarc.adapters")
+# Ids such as "jaxarc/starter-v1", whichever is imported first.
+_when_imported("gymnasium", lambda: _importlib.import_module("jaxarc.gymnasium_ids").register_gymnasium())

@@ -1,11 +1,12 @@
-"""Code that is loaded when somebody asks for it: names of a package, so that it is light, and files of others."""
+"""Code that is loaded when somebody asks for it: names of a package, files of others, what waits for a library."""
 
 import functools
 import hashlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -66,3 +67,38 @@ def _run_file(path: Path, mtime: int) -> ModuleType:
     sys.modules[spec.name] = module  # as an import does, so that its classes can be pickled
     spec.loader.exec_module(module)
     return module
+
+
+def when_imported(library: str, then: Callable[[], Any]) -> None:
+    """Call a function if a library is imported already, and after each import of it from now on.
+
+    Gymnasium 1 reads no entry points of packages, and ``gymnasium.make("jaxarc:...")`` imports only what is not
+    imported yet, so that nothing else tells a package that its ids are asked for.
+    """
+    if library in sys.modules:
+        then()
+    sys.meta_path.insert(0, _Follower(library, then))
+
+
+class _Follower:
+    """Finds one library where Python finds it, with a call behind its execution."""
+
+    def __init__(self, library: str, then: Callable[[], Any]):
+        self._library = library
+        self._then = then
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != self._library:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_follow(module: ModuleType) -> None:
+                execute(module)
+                self._then()
+
+            spec.loader.exec_module = execute_and_follow
+        return spec

@@ -120,25 +120,29 @@ def tasks_and_rules(
     if config is not None and not isinstance(config, JaxArcConfig):
         raise TypeError(f"config must be a JaxArcConfig, got {type(config).__name__}; see JaxArcConfig.from_hydra")
     fields = {name: _chosen(name, value) for name, value in fields.items()}
-    settings = (config or _RULES).with_fields(**fields)
+
+    def rules(base: JaxArcConfig) -> JaxArcConfig:
+        return (config or base).with_fields(**fields)
+
     if isinstance(dataset, TaskGenerator):
-        return dataset, settings
+        return dataset, rules(_RULES)
     if not isinstance(dataset, str | Path):
-        return load_tasks(dataset), settings
+        return load_tasks(dataset), rules(_RULES)
     if dataset == STARTER:
-        settings = (config or _STARTER_RULES).with_fields(**fields)
+        settings = rules(_STARTER_RULES)
         return _starter_tasks(settings.grid_shape), settings
     if isinstance(dataset, str) and dataset.startswith(PREFIX):
+        settings = rules(_RULES)
         return procedural_tasks(dataset, settings.grid_shape), settings
     try:
-        return load_tasks(dataset), settings
+        return load_tasks(dataset), rules(_RULES)
     except UnknownDatasetError as error:
         # The name of no dataset: a preset, or else the id of a task. What is none of them is an unknown dataset.
         preset = _find_preset(dataset, config, fields) if isinstance(dataset, str) else None
         if preset is not None:
             return preset
         task = _find_task(str(dataset), error)
-        return task.tasks.select([task.task_id]), settings
+        return task.tasks.select([task.task_id]), rules(_RULES)
 
 
 def _find_task(word: str, error: UnknownDatasetError) -> FoundTask:
@@ -171,15 +175,17 @@ def _find_preset(
     if preset not in editing_presets() or split not in ("", "training", "evaluation"):
         return None
     found = read_preset(preset)
-    settings = (config or found.rules).with_fields(**fields)
+    base = config or found.rules
     hides_answers = found.answer.is_hidden
     if split != "evaluation":
+        settings = base.with_fields(**fields)
         return load_train_tasks(found.task, settings.grid_shape, hides_answers=hides_answers), settings
+    measured = base.with_fields(start_grid="input", augmentation=AugmentationConfig(), demo_selection="first")
+    settings = measured.with_fields(**fields)
     unseen = load_evaluation_tasks(
         found.task, settings.grid_shape, hides_answers=hides_answers, augmentation=found.rules.augmentation
     )
-    measured = {"start_grid": "input", "augmentation": AugmentationConfig(), "demo_selection": "first"}
-    return unseen, settings.with_fields(**{**measured, **fields})
+    return unseen, settings
 
 
 def _chosen(name: str, value: Any) -> Any:

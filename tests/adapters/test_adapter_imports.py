@@ -17,10 +17,43 @@ def test_the_adapters_import_no_foreign_library_before_they_are_used():
     assert done.stdout == "\n"
 
 
-def test_an_id_with_its_module_is_all_that_a_client_needs():
-    code = "import gymnasium; print(gymnasium.make('jaxarc:jaxarc/starter-v1').spec.max_episode_steps)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize(
+    "first",
+    [
+        "import gymnasium",
+        "import jaxarc, gymnasium",
+        "import gymnasium, jaxarc",
+        "import jaxarc.adapters, gymnasium",
+        "import jaxarc.adapters.to_gymnasium, gymnasium",
+        "import jaxarc, gymnasium.envs.registration as gymnasium",
+    ],
+)
+def test_an_id_with_its_module_is_all_that_a_client_needs_in_any_order_of_imports(first):
+    code = f"{first}; print(gymnasium.make('jaxarc:jaxarc/starter-v1').spec.max_episode_steps)"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "20\n"), done.stderr
+
+
+def test_registration_loads_neither_jax_nor_the_adapters():
+    code = (
+        "import sys, jaxarc, gymnasium; print('jaxarc/starter-v1' in gymnasium.registry, "
+        "*{'jax', 'jaxarc.adapters.to_gymnasium'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
+def test_a_library_that_is_missing_is_missing_as_before():
+    code = "import sys, jaxarc\njaxarc.lazy.when_imported('no_such_library', print)\nimport no_such_library"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == "ModuleNotFoundError: No module named 'no_such_library'"
+
+
+def test_libraries_that_import_gymnasium_themselves_are_imported_after_jaxarc():
+    pytest.importorskip("gymnax", reason="gymnax is not installed")
+    code = "import jaxarc, gymnax, jaxarc.adapters; print('jaxarc/starter-v1' in gymnax.registered_envs)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
 @pytest.mark.parametrize("library", ["gymnasium", "gymnax"])

@@ -2,6 +2,7 @@
 
 import gymnasium
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from adapter_world import (
@@ -162,6 +163,32 @@ def test_action_masks_are_those_of_as_many_single_environments():
             single = GymnasiumEnv(*made)
             single.reset(seed=seed)
             np.testing.assert_array_equal(mask, single.action_masks())
+
+
+def test_gymnasium_draws_by_the_masks_in_info_and_in_the_method():
+    vector = GymnasiumVectorEnv(*make_world("flat", mask_in_info=True), num_envs=3)
+    _, infos = vector.reset(seed=0)
+    for masks in (infos["action_mask"], vector.action_masks()):
+        drawn = vector.action_space.sample(mask=tuple(masks))
+        assert all(mask[action] for mask, action in zip(masks, drawn, strict=True))
+    single = GymnasiumEnv(*make_world("flat", mask_in_info=True))
+    _, info = single.reset(seed=0)
+    for mask in (info["action_mask"], single.action_masks()):
+        assert mask[single.action_space.sample(mask=mask)] == 1
+    info = single.step(single.action_space.sample(mask=info["action_mask"]))[-1]
+    single.action_space.sample(mask=info["action_mask"])
+
+
+@pytest.mark.parametrize("one", [np.int64(3), jnp.int32(3), np.array(3)])
+def test_seeds_are_integers_of_any_library(world, one):
+    vector, single = GymnasiumVectorEnv(*world, num_envs=2), GymnasiumEnv(*world)
+    np.testing.assert_array_equal(vector.reset(seed=one)[0], vector.reset(seed=3)[0])
+    np.testing.assert_array_equal(vector.reset(seed=[one, None])[0][0], single.reset(seed=3)[0])
+    np.testing.assert_array_equal(single.reset(seed=one)[0], single.reset(seed=3)[0])
+    np.testing.assert_array_equal(vector.reset(seed=jnp.arange(3, 5))[0], vector.reset(seed=[3, 4])[0])
+    for env, seed in ((vector, 3.5), (vector, [3.5, 4]), (single, 3.5), (vector, "33")):
+        with pytest.raises(TypeError, match="a seed must be an integer, got "):
+            env.reset(seed=seed)
 
 
 def test_actions_may_be_lists():

@@ -204,6 +204,39 @@ def test_five_values_are_those_of_six_and_a_copy_steps_alike():
             )
 
 
+@pytest.mark.parametrize("legacy_step", [False, True])
+def test_a_step_without_reset_ends_by_time_too_where_steps_are_those_of_before_gymnax_1(legacy_step):
+    env = make_gymnax("flat", legacy_step=legacy_step)
+    shorter = env.default_params.replace(max_steps_in_episode=2)
+    for params, limit in ((env.default_params, 4), (shorter, 2)):
+        state = env.reset(KEY, params)[1]
+        ends = []
+        for _ in range(5):
+            _, state, _, done, _ = env.step_env(KEY, state, 0, params)
+            ends.append(bool(done))
+        assert ends == [legacy_step and step >= limit for step in range(1, 6)]
+    *_, done, _ = env.step_env(KEY, env.reset(KEY, shorter)[1], env.num_actions - 1, shorter)
+    assert bool(done)  # a submit, by the rules
+
+
+def test_clients_of_before_gymnax_1_show_a_state(gymnax_env):
+    observation, state = gymnax_env.reset(KEY)
+    assert_trees_equal(gymnax_env.get_obs(state), observation)
+    assert_trees_equal(gymnax_env.get_obs(state, gymnax_env.default_params), observation)
+    assert_trees_equal(gymnax_env.observe(KEY, state, 0, gymnax_env.default_params), observation)
+
+
+def test_spaces_have_the_names_of_those_of_gymnax(gymnax_env):
+    masks = make_gymnax("mask", **SHOWN)
+    assert type(masks.action_space()).__name__ == type(masks.observation_space()).__name__ == "Dict"
+    assert type(masks.action_space().spaces["selection"]).__name__ == "Box"
+    assert repr(gymnax_env.observation_space()) == repr(spaces.Box(-1, 9, CANVAS, jnp.int8))
+
+
+def test_nothing_looks_like_a_wrapper_around_another_environment(gymnax_env):
+    assert not {"_env", "env"} & vars(gymnax_env).keys()
+
+
 def test_a_batch_steps_as_its_rows_do_and_resets_those_that_ended(flat_env):
     params = flat_env.default_params
     keys = jax.random.split(KEY, 4)

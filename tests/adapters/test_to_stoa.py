@@ -114,3 +114,18 @@ def test_the_mask_wrapper_of_stoa_finds_the_mask_of_what_is_shown():
         assert_trees_equal(shown.observation["action_mask"], flat_action_mask(state, params.config))
         state, shown = step(state, jnp.int32(action))
     assert shown.observation["action_mask"].shape == (env.action_space(params).n,)
+
+
+def test_a_wrapper_that_ends_episodes_by_a_count_of_its_own_goes_around_one_that_does_not_reset_itself(world):
+    limited = stoa.EpisodeStepLimitWrapper(StoaEnvironment(*world), 2)
+    state = limited.reset(KEY)[0]
+    with pytest.raises(TypeError, match=r"EpisodeStepLimitWrapper.*max_episode_steps.*auto_reset=False"):
+        limited.step(state, PAINT)
+    inner = stoa.EpisodeStepLimitWrapper(StoaEnvironment(*world, auto_reset=False), 2)
+    env = stoa.AutoResetWrapper(stoa.AddRNGKey(inner), next_obs_in_extras=True)
+    state = env.reset(KEY)[0]
+    kinds = []
+    for _ in range(4):
+        state, shown = env.step(state, PAINT)
+        kinds.append(int(shown.step_type))
+    assert kinds == [MID, TRUNCATED, MID, TRUNCATED]

@@ -5,6 +5,7 @@ Clients that are no packages are looked for in the folder ``JAXARC_CLIENTS``: a 
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,8 @@ CLONES = Path(os.environ.get("JAXARC_CLIENTS", "/nonexistent"))
 CLIENTS = {  # script -> modules that it needs, a clone or None, and further arguments
     "purejaxrl_ppo.py": (("distrax", "brax", "navix"), "purejaxrl", "--steps 20480"),
     "rejax_ppo.py": (("rejax",), None, "--steps 20480"),
+    "jaxnasium_ppo.py": (("jaxnasium", "gymnax"), None, "--steps 20480"),
+    "ajax_ppo.py": (("ajax", "gymnax"), None, "--steps 20480"),
     "evosax_es.py": (("evosax",), None, "--generations 2 --population 8"),
     "stoix_ppo.py": (("stoa", "rlax", "flashbax"), "Stoix", "--steps 20480"),
     "sb3_ppo.py": (("stable_baselines3",), None, "--steps 4096"),
@@ -29,9 +32,22 @@ def test_every_script_is_listed():
     assert {path.name for path in SCRIPTS.glob("*.py")} == set(CLIENTS)
 
 
+@pytest.mark.parametrize("script", ["jaxnasium_ppo.py", "ajax_ppo.py"])
+def test_the_ppo_of_a_client_learns_the_starter_environment(script):
+    done = _train(script, "")
+    first, last = map(float, re.search(r"starter.*\n +mean return (\S+) -> ([^\s,]+)", done.stdout).groups())
+    assert last > first + 0.5, done.stdout
+
+
 @pytest.mark.parametrize("script", CLIENTS)
 def test_script_trains(script):
-    modules, clone, arguments = CLIENTS[script]
+    done = _train(script, CLIENTS[script][2])
+    assert "steps per CPU second" in done.stdout
+    assert "mean return" in done.stdout
+
+
+def _train(script, arguments):
+    modules, clone, _ = CLIENTS[script]
     if missing := [module for module in modules if importlib.util.find_spec(module) is None]:
         pytest.skip(f"{', '.join(missing)} not installed; {script} says how")
     if clone is not None and not (CLONES / clone).is_dir():
@@ -45,5 +61,4 @@ def test_script_trains(script):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "steps per CPU second" in done.stdout
-    assert "mean return" in done.stdout
+    return done

@@ -1,4 +1,4 @@
-"""What all adapters share: ids of environments, and actions as integers by name."""
+"""What all adapters share: what an id alone chooses, and actions as integers by name."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -6,23 +6,10 @@ from typing import Any, Final
 import jax.numpy as jnp
 from jaxtyping import Array, Int
 
-from jaxarc.constants import ENVIRONMENT_VERSION, NO_OPERATION
-from jaxarc.datasets import dataset_names
+from jaxarc.constants import NO_OPERATION
 from jaxarc.device_arrays import device_array
 from jaxarc.envs.spaces import COORDINATES, ActionSpace
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
-from jaxarc.tasks.procedural.names import STARTER
-
-
-def environment_id(dataset: str) -> str:
-    """Return the id of a dataset, with one slash: ``jaxarc/arc-agi-1-training-v1`` for ``arc-agi-1/training``."""
-    return f"jaxarc/{dataset.replace('/', '-')}-v{ENVIRONMENT_VERSION}"
-
-
-def environment_ids() -> dict[str, str]:
-    """Return id -> dataset for the starter environment and all known datasets, installed or not."""
-    return {environment_id(name): name for name in (STARTER, *dataset_names())}
-
 
 _OBSERVATION_NAMES: Final = {"config", "observation", "layout", "grid_format"}
 _ACTION_NAMES: Final = {"config", "action", "selection_format", "flat_actions"}

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Int8, UInt8
+from jaxtyping import Int8, UInt8
 
 try:
     import gymnasium
@@ -27,8 +27,8 @@ class GymnasiumGame(gymnasium.Env[Any, Any]):
         action_space: ``Discrete(4102)``, see :mod:`jaxarc.games.frames`; RESET is none of them.
         observation_space: ``Box`` int8[64, 64], colors 0..15: the last frame that the action showed.
         reward: 1 for each level completed.
-        info: ``action_mask`` (bool[4102]), ``frames`` (all frames of the action), ``state``, ``levels_completed``,
-            ``win_levels`` and ``score``, the official one (NaN without baselines).
+        info: ``action_mask`` (int8[4102], 0 or 1), ``frames`` (all frames of the action), ``state``,
+            ``levels_completed``, ``win_levels`` and ``score``, the official one (NaN without baselines).
 
     Example::
 
@@ -78,9 +78,9 @@ class GymnasiumGame(gymnasium.Env[Any, Any]):
             self._info(),
         )
 
-    def action_masks(self) -> Bool[np.ndarray, "4102"]:
-        """Return which actions the game has, as sb3-contrib's ``MaskablePPO`` asks for it."""
-        return self.game.action_mask()
+    def action_masks(self) -> Int8[np.ndarray, "4102"]:
+        """Return which actions the game has, 0 or 1, as ``action_space.sample`` and ``MaskablePPO`` take it."""
+        return self.game.action_mask().astype(np.int8)
 
     def render(self) -> UInt8[np.ndarray, "512 512 3"] | None:
         """Draw the last frame where the render mode is ``"rgb_array"``."""
@@ -101,7 +101,7 @@ class GymnasiumGame(gymnasium.Env[Any, Any]):
         seen = self.game.seen
         assert seen is not None
         return {
-            "action_mask": self.game.action_mask(),
+            "action_mask": self.action_masks(),
             "frames": list(seen.frames),
             "state": seen.state,
             "levels_completed": seen.levels_completed,

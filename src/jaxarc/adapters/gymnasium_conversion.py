@@ -1,6 +1,7 @@
 """What both Gymnasium environments share: spaces and actions, seeds and options, masks, pictures, making."""
 
 import dataclasses
+import operator
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -75,8 +76,14 @@ def to_gymnasium_observation(observation: Any, batch_axes: int = 0) -> Any:
 
 
 def to_gymnasium_info(info: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Leave out the two flags that Gymnasium returns by themselves; TorchRL refuses an info that has them too."""
-    return {name: value for name, value in info.items() if name not in ("terminated", "truncated")}
+    """Leave out the two flags that Gymnasium returns by themselves; TorchRL refuses an info that has them too.
+
+    A mask is of the dtype with which ``action_space.sample(mask=...)`` takes it.
+    """
+    shown = {name: value for name, value in info.items() if name not in ("terminated", "truncated")}
+    if "action_mask" in shown:
+        shown["action_mask"] = shown["action_mask"].view(np.int8)
+    return shown
 
 
 def to_our_action(space: Space, action: Any) -> Any:
@@ -113,6 +120,18 @@ def _narrow(array: np.ndarray) -> np.ndarray:
 
 
 _MAX_SEED: Final = 2**64 - 1
+
+
+def whole_seed(seed: Any) -> int | None:
+    """Return a seed as Python's integer, also one of NumPy or JAX.
+
+    Raises:
+        TypeError: it is no integer.
+    """
+    try:
+        return None if seed is None else operator.index(seed)
+    except TypeError:
+        raise TypeError(f"a seed must be an integer, got {spell(seed)}; cast it with int(seed)") from None
 
 
 def key_words(seed: int | None, generator: np.random.Generator) -> Any:

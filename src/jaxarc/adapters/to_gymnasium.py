@@ -5,14 +5,13 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Bool, UInt32
+from jaxtyping import Int8, UInt32
 
 try:
     import gymnasium
 except ImportError as error:
     raise ImportError("GymnasiumEnv needs gymnasium; pip install gymnasium") from error
 
-from jaxarc.adapters.conversion import environment_ids
 from jaxarc.adapters.gymnasium_conversion import (
     RENDER_MODES,
     LimitInSpec,
@@ -29,6 +28,7 @@ from jaxarc.adapters.gymnasium_conversion import (
     to_gymnasium_observation,
     to_gymnasium_space,
     to_our_action,
+    whole_seed,
     without_action_checks,
 )
 from jaxarc.adapters.host_episodes import HostEpisodes, plays_on_host
@@ -90,6 +90,7 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
             IndexError: there is no such task or pair.
         """
         require_own_jax()
+        seed = whole_seed(seed)
         super().reset(seed=seed)
         chosen = read_options(options, ("task_index", "pair_index"))
         # Without a seed the next episode follows from the state's own key. A seed, a chosen task
@@ -110,8 +111,8 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
         self._require_episode()
         return self._episodes.step(action)
 
-    def action_masks(self) -> Bool[np.ndarray, " n"]:
-        """Return which actions can apply now, as sb3-contrib's ``MaskablePPO`` asks for it.
+    def action_masks(self) -> Int8[np.ndarray, " n"]:
+        """Return which actions can apply now, 0 or 1, as ``action_space.sample(mask=...)`` and ``MaskablePPO`` take it.
 
         A flag for each flat action, see :func:`~jaxarc.envs.action_masks.flat_action_mask`; of a ``MultiDiscrete`` one
         for each value of each number, see :func:`~jaxarc.envs.action_masks.factored_action_mask`.
@@ -122,7 +123,7 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
         """
         require_own_jax()
         self._require_episode()
-        return np.array(action_mask(self._env, self._episodes.state, self._params))
+        return np.array(action_mask(self._env, self._episodes.state, self._params), np.int8)
 
     def render(self) -> Any:
         """Draw the state as ``render_mode`` says: uint8[rows, columns, 3], or text; see :func:`draw_frame`.
@@ -179,50 +180,6 @@ class _CompiledEpisodes:
         observation, reward, info = shown.unpack()
         ends = bool(info["terminated"]), bool(info["truncated"])
         return to_gymnasium_observation(observation), float(reward), *ends, _plain(info)
-
-
-def register_gymnasium(name: str | None = None, **choice: Any) -> tuple[str, ...]:
-    """Register every dataset with Gymnasium, single and vectorized; ids that are registered stay as they are.
-
-    ``gymnasium.make("jaxarc/arc-agi-1-training-v1", max_grid_height=10, max_grid_width=10)`` takes the arguments of
-    :func:`jaxarc.make`, and ``render_mode``. Where they name neither a layout nor a form of actions, the observation is
-    one array and an action one integer. ``gymnasium.make_vec`` takes those of
-    :class:`~jaxarc.adapters.GymnasiumVectorEnv` too. Nothing is loaded before that.
-
-    With a name, register an id of your own, for clients that take nothing but an id:
-    ``register_gymnasium("mine/gravity-v0", dataset="procedural/gravity", layout="flat")``.
-
-    Args:
-        name: ``namespace/name-v0``; None for the ids of all datasets.
-        **choice: the arguments of :func:`jaxarc.make` that the name stands for; ``gymnasium.make`` may add to them.
-
-    Returns:
-        The ids.
-
-    Raises:
-        TypeError: a name without ``dataset``, or arguments without a name.
-    """
-    if (name is None) != ("dataset" not in choice) or (name is None and choice):
-        raise TypeError(
-            f"register_gymnasium takes a name and dataset=..., or nothing; got name={name!r} and {sorted(choice)}"
-        )
-    if name is not None:
-        _register(name, choice)
-        return (name,)
-    ids = environment_ids()
-    for known, dataset in ids.items():
-        if known not in gymnasium.registry:
-            _register(known, {"dataset": dataset})
-    return tuple(ids)
-
-
-def _register(name: str, choice: dict[str, Any]) -> None:
-    gymnasium.register(
-        id=name,
-        entry_point="jaxarc.adapters.to_gymnasium:make_single",
-        vector_entry_point="jaxarc.adapters.to_gymnasium_vector:make_vector",
-        kwargs=choice,
-    )
 
 
 def make_single(render_mode: str | None = None, cell_size: int | None = None, **choice: Any) -> GymnasiumEnv:

@@ -1,5 +1,6 @@
 """Our environment as a ``gymnasium.vector.VectorEnv``: a batch of episodes in one compiled call, NumPy in and out."""
 
+import operator
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
@@ -7,7 +8,7 @@ from typing import Any, Final
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, UInt32
+from jaxtyping import Array, Bool, Int8, UInt32
 
 try:
     import gymnasium
@@ -33,6 +34,7 @@ from jaxarc.adapters.gymnasium_conversion import (
     to_gymnasium_observation,
     to_gymnasium_space,
     to_our_action,
+    whole_seed,
     without_action_checks,
 )
 from jaxarc.adapters.packing import Packed, pack
@@ -144,7 +146,7 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
         rewards = rewards.astype(np.float64)
         return to_gymnasium_observation(observation, 1), rewards, terminations, truncations, infos
 
-    def action_masks(self) -> Bool[np.ndarray, "B n"]:
+    def action_masks(self) -> Int8[np.ndarray, "B n"]:
         """Return for each environment which actions can apply now; see :meth:`GymnasiumEnv.action_masks`.
 
         Raises:
@@ -152,7 +154,7 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
             ValueError: selections are masks, which have no numbers.
         """
         self._require_started()
-        return np.array(action_mask(self._env, self._states, self._params))
+        return np.array(action_mask(self._env, self._states, self._params), np.int8)
 
     def render(self) -> tuple[Any, ...] | None:
         """Draw every working grid as ``render_mode`` says.
@@ -179,18 +181,19 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
         columns = [None if None in column else np.array(column, np.int32) for column in (tasks, pairs)]
         return _reset(self._env, keys, self._params, *columns)
 
-    def _read_seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None] | None:
+    def _read_seeds(self, seed: Any) -> list[int | None] | None:
         if seed is None:
             return None
-        if isinstance(seed, int | np.integer):
-            super().reset(seed=int(seed))
-            return [int(seed) + index for index in range(self.num_envs)]  # 7 for three environments is 7 8 9
-        if len(seed) != self.num_envs:
-            raise ValueError(f"a list of seeds has one for each of {self.num_envs} environments, got {len(seed)}")
-        given = [one for one in seed if one is not None]
+        if np.ndim(seed) == 0:
+            super().reset(seed=whole_seed(seed))
+            return [operator.index(seed) + index for index in range(self.num_envs)]  # 7 for three envs is 7 8 9
+        seeds = [whole_seed(one) for one in seed]
+        if len(seeds) != self.num_envs:
+            raise ValueError(f"a list of seeds has one for each of {self.num_envs} environments, got {len(seeds)}")
+        given = [one for one in seeds if one is not None]
         if len(given) == self.num_envs:  # then all that follows is as reproducible as with one seed
             self.np_random = np.random.default_rng(given)
-        return list(seed)
+        return seeds
 
     def _read_indices(self, name: str, value: Any) -> list[int | None]:
         if value is None:

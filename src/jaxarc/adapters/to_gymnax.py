@@ -15,7 +15,7 @@ try:
 except ImportError as error:
     raise ImportError("GymnaxEnvironment needs gymnax 1.0; pip install gymnax six") from error
 
-from jaxarc.adapters.conversion import action_of_fields, choice_of_id, environment_ids, field_sizes
+from jaxarc.adapters.conversion import action_of_fields, choice_of_id, field_sizes
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.envs.compilation import in_own_process
 from jaxarc.envs.environment import with_next_mask
@@ -23,6 +23,7 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
 from jaxarc.envs.start import reset_where
 from jaxarc.envs.state import ArcEnvState
+from jaxarc.gymnasium_ids import environment_ids
 from jaxarc.prng import as_typed_key, from_key_data
 from jaxarc.registration import make
 from jaxarc.tasks.buffer import TaskGenerator
@@ -61,7 +62,8 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
 
     Args:
         dataset: what :func:`jaxarc.make` takes.
-        legacy_step: return five values from ``step``, as before gymnax 1.0: observation, state, reward, done and info.
+        legacy_step: step as before gymnax 1.0: ``step`` returns five values, observation, state, reward, done and info,
+            and the fourth value of ``step_env`` is done, too, by the rules or by time.
         **choice: the other arguments of :func:`jaxarc.make`, such as ``flat_actions=True``.
 
     Raises:
@@ -77,9 +79,10 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
         **choice: Any,
     ):
         with jax.ensure_compile_time_eval():  # an environment may be made inside jit
-            self._env, arc = make(dataset, **choice)
+            # Not `_env` or `env`, which clients such as ajax-rl follow to what is inside a wrapper.
+            self._native, arc = make(dataset, **choice)
         self._has_legacy_step = legacy_step
-        self._env.action_space(arc)  # refuses more flat actions than a policy can have logits for
+        self._native.action_space(arc)  # refuses more flat actions than a policy can have logits for
         self._default_params = GymnaxParams(max_steps_in_episode=arc.config.environment.max_episode_steps, arc=arc)
 
     @property
@@ -108,36 +111,46 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
         """
         params = self.default_params if params is None else params
         key_step, key_reset = jax.random.split(key)
-        last, ended, reward, terminated, info = self.step_env(key_step, state, action, params)
+        last, ended, reward, _, info = self.step_env(key_step, state, action, params)
+        terminated = self.is_terminated(ended, params)
         truncated = self.is_truncated(ended, params)
         done = terminated | truncated
         words = jax.random.key_data(as_typed_key(key_reset))
         after = reset_where(done, self._start, ended.arc, words, params.arc)
         info = {**info, "terminated": terminated, "truncated": truncated, "final_observation": last}
-        info = with_next_mask(self._env.info, info, after, params.arc)
-        started = self._env.observe(after, params.arc), GymnaxState(after.step_count, after), reward
+        info = with_next_mask(self._native.info, info, after, params.arc)
+        started = self._native.observe(after, params.arc), GymnaxState(after.step_count, after), reward
         return (*started, done, info) if self._has_legacy_step else (*started, terminated, truncated, info)
 
     def _start(self, _: ArcEnvState, words: UInt32[Array, " words"], arc: EnvParams) -> ArcEnvState:
-        return self._env.reset(from_key_data(words), arc)[0]
+        return self._native.reset(from_key_data(words), arc)[0]
 
     def reset_env(self, key: PRNGKey, params: GymnaxParams) -> tuple[Observation, GymnaxState]:
-        state, observation = self._env.reset(key, params.arc)
+        state, observation = self._native.reset(key, params.arc)
         return observation, GymnaxState(state.step_count, state)
 
     def step_env(
         self, key: PRNGKey, state: GymnaxState, action: Any, params: GymnaxParams
     ) -> tuple[Observation, GymnaxState, Float32[Array, ""], Bool[Array, ""], Info]:
-        """Take one step; nothing in it is random, so the key has no use."""
-        # Our done is left out: gymnax takes the end by the rules from here, asks ``is_truncated`` for the end by
-        # time, and adds both to the info itself.
-        space = self._env.action_space(params.arc)
-        ours = action_of_fields(space, action) if isinstance(space, ActionSpace) else action
-        after, observation, reward, _, info = self._env.step(state.arc, ours, params.arc)
-        return observation, GymnaxState(after.step_count, after), reward, after.terminated, info
+        """Take one step, without a reset; nothing in it is random, so the key has no use.
 
-    def observe(self, key: PRNGKey, state: GymnaxState, action: Any, params: GymnaxParams) -> Observation:
-        return self._env.observe(state.arc, params.arc)
+        The fourth value is ``terminated``: clients add the end by time themselves. With ``legacy_step`` it is done.
+        """
+        space = self._native.action_space(params.arc)
+        ours = action_of_fields(space, action) if isinstance(space, ActionSpace) else action
+        after, observation, reward, _, info = self._native.step(state.arc, ours, params.arc)
+        ended = GymnaxState(after.step_count, after)
+        done = self.is_terminated(ended, params)
+        if self._has_legacy_step:
+            done = done | self.is_truncated(ended, params)
+        return observation, ended, reward, done, info
+
+    def get_obs(
+        self, state: GymnaxState, params: GymnaxParams | None = None, key: PRNGKey | None = None
+    ) -> Observation:
+        """Show a state as ``reset`` and ``step`` do; gymnax's ``observe`` calls this."""
+        params = self.default_params if params is None else params
+        return self._native.observe(state.arc, params.arc)
 
     def is_terminated(self, state: GymnaxState, params: GymnaxParams) -> Bool[Array, ""]:
         return state.arc.terminated
@@ -148,7 +161,7 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
 
     @property
     def name(self) -> str:
-        return self._env.name
+        return self._native.name
 
     @property
     def num_actions(self) -> int:
@@ -157,15 +170,15 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
         Raises:
             ValueError: the environment was made without ``flat_actions=True``.
         """
-        return self._env.num_actions
+        return self._native.num_actions
 
     def action_space(self, params: GymnaxParams | None = None) -> spaces.Space:
         params = self.default_params if params is None else params
-        return _to_gymnax_space(self._env.action_space(params.arc))
+        return _to_gymnax_space(self._native.action_space(params.arc))
 
     def observation_space(self, params: GymnaxParams | None = None) -> spaces.Space:
         params = self.default_params if params is None else params
-        return _to_gymnax_space(self._env.observation_space(params.arc))
+        return _to_gymnax_space(self._native.observation_space(params.arc))
 
 
 def register_gymnax() -> tuple[str, ...]:
@@ -196,7 +209,7 @@ class IntegerBox(spaces.Box):
     """A box of integers or bools; gymnax's own draws real numbers and rounds them, which never gives the highest."""
 
     def sample(self, key: PRNGKey) -> Array:
-        return jax.random.randint(as_typed_key(key), self.shape, self.low, self.high + 1, jnp.int32).astype(self.dtype)
+        return Box(float(self.low), float(self.high), self.shape, self.dtype).sample(key)
 
     def contains(self, x: Array) -> Array:
         return super().contains(x.astype(jnp.int32))
@@ -207,6 +220,11 @@ class NamedSpaces(spaces.Dict):
 
     def contains(self, x: Any) -> Any:
         return jnp.all(jnp.stack([space.contains(x[name]) for name, space in self.spaces.items()]))
+
+
+# Clients such as jaxnasium tell gymnax's spaces by the names of their classes.
+IntegerBox.__name__ = spaces.Box.__name__
+NamedSpaces.__name__ = spaces.Dict.__name__
 
 
 def _to_gymnax_space(space: Space) -> spaces.Space:

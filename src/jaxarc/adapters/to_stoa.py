@@ -1,5 +1,6 @@
 """Our environment as an ``Environment`` of Stoa."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ from jaxtyping import PyTree
 try:
     import stoa
     from stoa import spaces
+    from stoa.stoa_struct import dataclass
 except ImportError as error:
     raise ImportError("StoaEnvironment needs stoa-env; pip install stoa-env") from error
 
@@ -18,7 +20,21 @@ from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
 from jaxarc.types import Info, Observation, PRNGKey
-from jaxarc.wrappers.wrapper import AutoReset
+from jaxarc.wrappers.wrapper import AutoReset, resets_itself
+
+
+def _replace_all_but_ends(time_step: "_OwnEnds", **changes: Any) -> "_OwnEnds":
+    if "step_type" in changes:
+        raise TypeError(
+            "Stoa's wrappers that end episodes, such as EpisodeStepLimitWrapper, see no reset of an environment that "
+            "resets itself; give jaxarc.make max_episode_steps, or StoaEnvironment auto_reset=False"
+        )
+    return dataclasses.replace(time_step, **changes)
+
+
+@dataclass(custom_replace_fn=_replace_all_but_ends)
+class _OwnEnds(stoa.TimeStep):
+    """The time step of an environment that resets itself, so that nobody else can end its episodes."""
 
 
 class StoaEnvironment(stoa.Environment):
@@ -27,7 +43,8 @@ class StoaEnvironment(stoa.Environment):
     With ``auto_reset`` it starts the next episode in the step that ends one, as Stoa's ``AutoResetWrapper`` with
     ``next_obs_in_extras=True`` does: the time step is that of the episode that ended, its observation that of the next,
     and ``extras["next_obs"]`` that of before any reset. Unlike Stoa's it keeps the params it is given, and needs no key
-    in the state. Put ``RecordEpisodeMetrics`` and ``VmapWrapper`` around it, and no ``AutoResetWrapper``.
+    in the state. Put ``RecordEpisodeMetrics`` and ``VmapWrapper`` around it, and no ``AutoResetWrapper``, nor a wrapper
+    that counts the steps of an episode or remembers them: it would never start again.
 
     Class data sheet:
         action: int32[3] or [5], the operation's index in ``params.config.legal_operations``, then the coordinates; a
@@ -50,7 +67,7 @@ class StoaEnvironment(stoa.Environment):
         if not isinstance(env, Environment) or not isinstance(params, EnvParams):
             kinds = f"{type(env).__name__} and {type(params).__name__}"
             raise TypeError(f"an environment and its params were expected, got {kinds}; jaxarc.make returns both")
-        if isinstance(env, AutoReset):
+        if resets_itself(env):
             raise ValueError("hand in the environment without AutoReset; auto_reset=True adds it")
         self._env = AutoReset(env) if auto_reset else env
         self._params = params
@@ -59,7 +76,7 @@ class StoaEnvironment(stoa.Environment):
         params = self._chosen(env_params)
         state, observation = self._env.reset(rng_key, params)
         info = self._env.info(state, params)
-        return state, _time_step(stoa.StepType.FIRST, jnp.float32(0), observation, info)
+        return state, self._time_step(stoa.StepType.FIRST, jnp.float32(0), observation, info)
 
     def step(self, state: PyTree, action: Any, env_params: Any = None) -> tuple[PyTree, stoa.TimeStep]:
         params = self._chosen(env_params)
@@ -67,7 +84,7 @@ class StoaEnvironment(stoa.Environment):
         # Three kinds of steps: MID, TRUNCATED with the discount 1, TERMINATED with the discount 0.
         running_or_truncated = jnp.where(info["truncated"], stoa.StepType.TRUNCATED, stoa.StepType.MID)
         step_type = jnp.where(info["terminated"], stoa.StepType.TERMINATED, running_or_truncated)
-        return state, _time_step(step_type, reward, observation, info)
+        return state, self._time_step(step_type, reward, observation, info)
 
     def observation_space(self, env_params: Any = None) -> stoa.Space:
         return _to_stoa_space(self._env.observation_space(self._chosen(env_params)))
@@ -87,21 +104,21 @@ class StoaEnvironment(stoa.Environment):
     def _chosen(self, params: Any) -> EnvParams:
         return self._params if params is None else params
 
+    def _time_step(self, step_type: Any, reward: Any, observation: Observation, info: Info) -> stoa.TimeStep:
+        # Stoa's learners look for the observation before an auto-reset under this name.
+        extras: dict[str, Any] = dict(info)
+        if "final_observation" in extras:
+            extras["next_obs"] = extras.pop("final_observation")
+        kind = _OwnEnds if resets_itself(self._env) else stoa.TimeStep
+        return kind(
+            step_type=step_type, reward=reward, discount=info["discount"], observation=observation, extras=extras
+        )
+
     def _our_action(self, action: Any, params: EnvParams) -> Any:
         space = self._env.action_space(params)
         if not isinstance(space, ActionSpace):
             return action
         return action_of_fields(space, action) if space.selection_format == "mask" else action_of_vector(space, action)
-
-
-def _time_step(step_type: Any, reward: Any, observation: Observation, info: Info) -> stoa.TimeStep:
-    # Stoa's learners look for the observation before an auto-reset under this name.
-    extras: dict[str, Any] = dict(info)
-    if "final_observation" in extras:
-        extras["next_obs"] = extras.pop("final_observation")
-    return stoa.TimeStep(
-        step_type=step_type, reward=reward, discount=info["discount"], observation=observation, extras=extras
-    )
 
 
 def _to_stoa_space(space: Space) -> stoa.Space:

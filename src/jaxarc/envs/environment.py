@@ -136,7 +136,8 @@ class Environment(abc.ABC, Generic[State]):
         if self.defaults is None:
             raise AttributeError(
                 "this environment has no default_params, because jaxarc.make did not make it or it is an argument of "
-                "a compiled function; pass the params that jaxarc.make returned"
+                "a compiled function; pass the params that jaxarc.make returned, and write env.action_space(params).n "
+                "for env.num_actions"
             )
         return self.defaults.params
 

@@ -39,15 +39,21 @@ class Space(eqx.Module):
 
 
 class Box(Space):
-    """Arrays of one shape and dtype with entries in ``low .. high``, both included."""
+    """Arrays of one shape and dtype with entries in ``low .. high``, both included; -inf, inf without bounds.
 
-    low: int = eqx.field(static=True)
-    high: int = eqx.field(static=True)
+    Drawn are whole numbers, or normally distributed ones where there are no bounds.
+    """
+
+    low: float = eqx.field(static=True)
+    high: float = eqx.field(static=True)
     shape: tuple[int, ...] = eqx.field(static=True)
     dtype: Any = eqx.field(static=True)
 
     def sample(self, key: Key[Array, ""]) -> Array:
-        return jax.random.randint(as_typed_key(key), self.shape, self.low, self.high + 1, jnp.int32).astype(self.dtype)
+        if np.isinf(self.high):
+            return jax.random.normal(as_typed_key(key), self.shape, self.dtype)
+        low, high = int(self.low), int(self.high)
+        return jax.random.randint(as_typed_key(key), self.shape, low, high + 1, jnp.int32).astype(self.dtype)
 
     def contains(self, value: Any) -> Bool[Array, ""]:
         if not isinstance(value, jax.Array | np.ndarray):

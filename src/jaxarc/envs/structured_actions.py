@@ -1,13 +1,14 @@
 """Actions: the 42 operations, the three kinds of selection they act on, and the check of an action."""
 
 import abc
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
+from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Int, Int32
 
 from jaxarc import constants as c
@@ -176,6 +177,10 @@ class PointAction(BaseAction):
     row: Int32[Array, "*B"] = eqx.field(converter=_integer)  # 0 .. H-1
     col: Int32[Array, "*B"] = eqx.field(converter=_integer)  # 0 .. W-1
 
+    if TYPE_CHECKING:  # mypy knows no converters
+
+        def __init__(self, operation: ArrayLike, row: ArrayLike, col: ArrayLike) -> None: ...
+
     def to_selection_mask(self, grid_shape: tuple[int, int]) -> Bool[Array, "H W"]:
         rows, columns = _axes(grid_shape)
         return (rows == self.row) & (columns == self.col)
@@ -201,6 +206,12 @@ class BboxAction(BaseAction):
     c1: Int32[Array, "*B"] = eqx.field(converter=_integer)  # 0 .. W-1
     r2: Int32[Array, "*B"] = eqx.field(converter=_integer)  # 0 .. H-1
     c2: Int32[Array, "*B"] = eqx.field(converter=_integer)  # 0 .. W-1
+
+    if TYPE_CHECKING:  # mypy knows no converters
+
+        def __init__(
+            self, operation: ArrayLike, r1: ArrayLike, c1: ArrayLike, r2: ArrayLike, c2: ArrayLike
+        ) -> None: ...
 
     def to_selection_mask(self, grid_shape: tuple[int, int]) -> Bool[Array, "H W"]:
         rows, columns = _axes(grid_shape)
@@ -228,6 +239,10 @@ class MaskAction(BaseAction):
 
     operation: Int32[Array, "*B"] = eqx.field(converter=_integer)
     selection: Bool[Array, "*B H W"] = eqx.field(converter=_cells)
+
+    if TYPE_CHECKING:  # mypy knows no converters
+
+        def __init__(self, operation: ArrayLike, selection: ArrayLike) -> None: ...
 
     def to_selection_mask(self, grid_shape: tuple[int, int]) -> Bool[Array, "H W"]:
         """Return the stored selection as it is.
