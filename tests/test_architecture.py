@@ -123,7 +123,7 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 MAX_LINES = {
     "": 2290,
     "adapters": 2130,
-    "agents": 3850,
+    "agents": 3865,
     "benchmarks": 1110,
     "cli": 5230,
     "config": 1150,
@@ -139,7 +139,7 @@ MAX_LINES = {
     "play": 1330,
     "profiling": 650,
     "render": 1830,
-    "runs": 1440,
+    "runs": 1475,
     "search": 5670,
     "surrogate": 3860,
     "tasks": 2680,

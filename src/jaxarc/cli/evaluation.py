@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxarc.agents import EditAgent
-from jaxarc.agents.saved_agent import load_policy, saved_editing_experiment
+from jaxarc.agents.saved_agent import SavedRun
 from jaxarc.cli.console import DEFAULT_FORMAT, DEFAULT_SIDE, escape, number_table, percent, progress_bar
 from jaxarc.cli.search_command import Programs, search_tasks
 from jaxarc.cli.signals import signals_interrupt
@@ -164,7 +164,8 @@ def _plain_rules(request: PlayRequest, **fields: Any) -> JaxArcConfig:
 
 def _trained_player(folder: RunFolder, tasks: TaskSet, request: PlayRequest) -> Player:
     """The agent plays by the rules that it learned by, on another canvas or with more time if that is requested."""
-    experiment = saved_editing_experiment(folder, request.checkpoint)
+    saved = SavedRun.open(folder, request.checkpoint).require_edits()
+    experiment = saved.experiment
     rules = experiment.environment
     differs = []
     if request.selection_format not in (None, rules.action.selection_format):
@@ -183,7 +184,7 @@ def _trained_player(folder: RunFolder, tasks: TaskSet, request: PlayRequest) -> 
         rules = rules.with_fields(max_grid_height=request.side, max_grid_width=request.side)
     if request.max_steps is not None:
         rules = rules.with_fields(max_episode_steps=request.max_steps)
-    agent = EditAgent(*load_policy(folder, request.checkpoint, request.seed, rules, request.precision))
+    agent = EditAgent(*saved.policy(request.seed, rules, request.precision))
     try:
         seen = pairs_seen_by(experiment.task, experiment.environment.augmentation)
     except (UnknownDatasetError, NotInstalledError):

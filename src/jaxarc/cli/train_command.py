@@ -146,7 +146,9 @@ def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> AnyExperi
 def report_if_finished(folder: RunFolder, experiment: AnyExperiment, console: Console) -> bool:
     """Print that a run is finished and return true, or return false if anything is left to learn or to write."""
     newest = folder.checkpoints.newest()
-    is_finished = newest is not None and newest.update >= experiment.num_updates and folder.learning_curve.exists()
+    is_finished = (
+        newest is not None and newest.record.update >= experiment.num_updates and folder.learning_curve.exists()
+    )
     if is_finished:
         line = f"{escape(str(folder.path))} is finished: all {experiment.num_updates} updates are learned."
         console.print(line, highlight=False, soft_wrap=True)
