@@ -179,6 +179,12 @@ class TrainedAgent(eqx.Module):
     def __call__(self, key: PRNGKey, observation: Observation) -> BboxAction:
         return self.act(key, observation)
 
+    def __repr__(self) -> str:
+        count = f"{sum(leaf.size for leaf in jax.tree.leaves(self)):,} weights in {self.precision}"
+        canvas = "{}x{}".format(*self.config.grid_shape)
+        answer = "predicts the answer" if self.predictor is not None else "sees the answer"
+        return f"TrainedAgent({count}, canvas {canvas}, {answer}, samples={self.samples})"
+
 
 def load_agent(
     run: str | Path,

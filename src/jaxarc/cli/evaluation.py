@@ -323,8 +323,9 @@ def write(
     for row in best_first(result.rows):
         task = tasks.raw_task(row.task_id)
         attempts = result.submission[row.task_id]
-        note = row.error or _programs_in_words(programs.get(row.task_id, []))
-        attempted.append(AttemptedTask(row.task_id, task.train, task.test, attempts, note))
+        found = programs.get(row.task_id, [])
+        words = _programs_in_words(found), row.error or "", "error" if row.error else _why_missed(found)
+        attempted.append(AttemptedTask(row.task_id, task.train, task.test, attempts, *words))
     heading = f"{title}: {_in_words(result.score)}"
     write_attempts_page(attempted, folder / "attempts.html", heading)
     summary = {**about, **score_of(result)}
@@ -362,6 +363,20 @@ def _programs_in_words(found: list[dict[str, Any]]) -> str:
         for index, facts in enumerate(found)
         for number, answer in enumerate(facts["answers"], start=1)
     )
+
+
+def _why_missed(found: list[dict[str, Any]]) -> str:
+    """Return why the search missed the first test output that it did not solve; nothing where it solved all."""
+    for facts in found:
+        fits = [answer["fits"] for answer in facts["answers"]]
+        if any(answer["right"] in (True, None) for answer in facts["answers"]):
+            continue
+        if any(map(all, fits)):
+            return "all"
+        if any(map(any, fits)):
+            return "some"
+        return "limit" if facts["at_a_limit"] else "none"
+    return ""
 
 
 def _in_words(score: Score | None) -> str:
