@@ -5,7 +5,7 @@ import sysconfig
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -130,16 +130,7 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
     key = jax.random.key(0)
     # Everything is traced by shapes, so a wrong agent is refused before any task is played.
     observation = eqx.filter_eval_shape(lambda: ArcEnvironment().reset(key, params)[1])
-    with Caught() as caught:
-        action, memory, after = eqx.filter_eval_shape(_first_step, agent, key, observation)
-    if (error := caught.error) is not None:
-        may_need_other = isinstance(error, AttributeError | IndexError | KeyError | TypeError | ValueError)
-        made_for = ", or evaluate it by the rules that it was made for, with answers_visible=True if it sees answers"
-        fix = f"correct it{made_for if may_need_other else ''}"
-        raise AgentMismatchError(
-            f"the agent fails{_place_of(error)} on what this environment shows, {_describe(observation)} "
-            f"({type(error).__name__}: {' '.join(str(error).split())[:200]}); {fix}"
-        ) from error
+    action, memory, after = _shapes_of_first_step(agent, key, observation)
     action = eqx.filter_eval_shape(as_structured, action, params)
     if not isinstance(action, wanted):
         raise AgentMismatchError(
@@ -151,6 +142,20 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
             f"the agent's memory changes from {_describe(memory)} to {_describe(after)} in its first step; keep "
             "structure, shapes and dtypes as start made them"
         )
+
+
+def _shapes_of_first_step(agent: Agent, key: PRNGKey, observation: Observation) -> tuple[Any, Memory, Memory]:
+    with Caught() as caught:
+        return eqx.filter_eval_shape(_first_step, agent, key, observation)
+    error = caught.error
+    assert error is not None
+    may_need_other = isinstance(error, AttributeError | IndexError | KeyError | TypeError | ValueError)
+    made_for = ", or evaluate it by the rules that it was made for, with answers_visible=True if it sees answers"
+    raise AgentMismatchError(
+        f"the agent fails{_place_of(error)} on what this environment shows, {_describe(observation)} "
+        f"({type(error).__name__}: {' '.join(str(error).split())[:200]}); "
+        f"correct it{made_for if may_need_other else ''}"
+    ) from error
 
 
 def _place_of(error: Exception) -> str:
