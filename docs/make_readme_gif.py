@@ -11,6 +11,7 @@ from typing import Final
 import jax
 import numpy as np
 
+from jaxarc.agents.saved_agent import SavedRun
 from jaxarc.cli.replay_command import show_run, to_episode
 from jaxarc.constants import PADDING
 from jaxarc.evaluation.episodes import record_episodes
@@ -25,7 +26,7 @@ LENGTHS: Final = range(6, 13)  # actions
 
 def make_gif(run: Path) -> bytes:
     """Play the unseen pairs of a run and draw some."""
-    batch, _ = show_run(RunFolder(run), "best", None, with_learned=False, task_ids=(), most=10**6)
+    batch, _ = show_run(SavedRun.open(RunFolder(run), "best"), None, with_learned=False, task_ids=(), most=10**6)
     trajectories = record_episodes(batch.agent, batch.params, batch.specs, jax.random.key(0))
     solved = {}
     for info, trajectory in zip(batch.infos, trajectories, strict=True):

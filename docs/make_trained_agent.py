@@ -9,20 +9,19 @@ import shutil
 import sys
 from pathlib import Path
 
-from jaxarc.agents.saved_agent import policy_shapes, saved_experiment
+from jaxarc.agents.saved_agent import SavedRun, policy_shapes
 from jaxarc.files import TRAINED, write_whole
 from jaxarc.runs import RunFolder
-from jaxarc.runs.checkpoint import load_checkpoint, save_checkpoint
-from jaxarc.runs.run_state import chosen_checkpoint
+from jaxarc.runs.checkpoint import save_checkpoint
 
 
 def bring(run: RunFolder) -> Path:
     """Write the folder, in place of the one that is there, and return it."""
-    record = chosen_checkpoint(run, "best")
-    experiment = saved_experiment(run, "best")
+    saved = SavedRun.open(run, "best")
+    record, experiment = saved.checkpoint.record, saved.experiment
     (part, like), *others = policy_shapes(experiment, experiment.environment).items()
     assert not others, "an agent that predicts answers has two parts"
-    policy = load_checkpoint(run.checkpoints.at(record.update), like, within=part)
+    policy = saved.checkpoint.load(like, within=part)
     for name in reversed(part.split(".")):
         policy = {name: policy}
     target = RunFolder(TRAINED / experiment.logging.run_name)

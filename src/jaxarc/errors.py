@@ -60,7 +60,8 @@ class Caught:
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
         if isinstance(error, SystemExit):
-            self.error = JaxarcError(f"it called sys.exit({error.code!r}), which would end the program; raise an error")
+            fault = f"it called sys.exit({error.code!r}), which would end the program; raise an error"
+            self.error = JaxarcError(fault).with_traceback(error.__traceback__)
         elif isinstance(error, Exception):
             self.error = error
         return self.error is not None

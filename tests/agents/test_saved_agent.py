@@ -28,7 +28,7 @@ from jaxarc.evaluation import EpisodeSpec
 from jaxarc.nn.layers import DTYPES
 from jaxarc.runs import RunFolderError
 from jaxarc.runs.checkpoint import CheckpointError
-from jaxarc.runs.folder import RunFolder, create_run_folder
+from jaxarc.runs.folder import create_run_folder
 from jaxarc.runs.run_state import RunState, save_run_state
 
 RULES = JaxArcConfig().with_fields(
@@ -51,7 +51,7 @@ def test_weights_for_the_cells_of_one_canvas_are_refused_on_another(kind):
     rules = experiment.environment.with_fields(max_grid_height=6, max_grid_width=6)
     message = r"the agent of run has weights for .* canvas of 5x4, so it plays on no other; train .*kind=relational"
     with pytest.raises(CheckpointError, match=message):
-        require_weights_fit(RunFolder(Path("run")), experiment, policy_shapes(experiment, rules))
+        require_weights_fit(Path("run"), experiment, policy_shapes(experiment, rules))
 
 
 @pytest.fixture(scope="module")

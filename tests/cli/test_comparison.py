@@ -3,10 +3,11 @@ import json
 
 import numpy as np
 import pytest
+from rich.console import Console
 from run_command import run_command
 
 from jaxarc.agents import Experiment, Report
-from jaxarc.cli.compare import ComparisonError, band_of, read_groups
+from jaxarc.cli.compare import ComparisonError, band_of, print_difference, read_groups, read_shares
 from jaxarc.config import JaxArcConfig, LoggingConfig, ScheduleConfig, TrainingConfig
 from jaxarc.runs import RunFolder
 
@@ -44,6 +45,42 @@ def test_runs_that_differ_only_in_seed_and_name_are_one_experiment(tmp_path):
     (group,), metric = read_groups(runs)
     assert (group.runs, metric) == (runs, RATE)
     assert len(group.curves) == 3
+
+
+def test_copies_of_one_seed_count_once(tmp_path, capsys):
+    rates = ([0.0, 0.5], [0.0, 0.5, 0.75], [0.0, 0.5])
+    runs = [make_run(tmp_path / f"copy{index}", of_run, seed=3) for index, of_run in enumerate(rates)]
+    (group,), _ = read_groups([*runs, make_run(tmp_path / "other", [1.0], seed=4)])
+    assert [of_seed[2].tolist() for of_seed in group.curves] == [[0.0, 0.5, 0.75], [1.0]]
+    assert capsys.readouterr().err.count("seed 3 of another run") == 2
+
+
+def write_evaluation(folder, shares):
+    """A folder of ``jaxarc evaluate``, as far as a comparison reads it."""
+    folder.mkdir()
+    (folder / "summary.json").write_text("{}")
+    rows = [{"task_id": name, "num_outputs": 2, "solved_outputs": solved} for name, solved in shares.items()]
+    (folder / "tasks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def test_of_two_evaluations_the_tasks_are_named_that_the_second_one_won_and_lost(tmp_path):
+    first = write_evaluation(tmp_path / "first", {"a": 2, "b": 1, "c": 0, "d": 0, "gone": 2})
+    second = write_evaluation(tmp_path / "second", {"d": 1, "c": 2, "b": 0, "a": 2, "new": 0})
+    shown = run_command("compare", first, second)
+    assert f"{second} won 2 tasks: c d\n" in shown.stdout
+    assert f"{second} lost 1 tasks: b\n" in shown.stdout
+    assert "2 tasks are in one of them only" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [({"a": None}, "no score"), ({"z": 1}, "no task in common"), ({"a": "x"}, r"tasks\.jsonl"), ({}, "evaluate again")],
+)
+def test_an_evaluation_that_cannot_be_compared_is_refused_by_name(tmp_path, second, message):
+    folders = write_evaluation(tmp_path / "first", {"a": 2}), write_evaluation(tmp_path / "second", second)
+    with pytest.raises(ComparisonError, match=message):
+        print_difference(*map(read_shares, folders), Console())
 
 
 def test_the_seeds_within_a_run_are_curves_of_their_own(tmp_path):

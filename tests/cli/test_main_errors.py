@@ -154,3 +154,15 @@ def test_help_loads_no_jax_and_no_command():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.rstrip().endswith("loaded: []")
     assert "benchmark" in done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("words", [["search", "--functions"], ["--help"]])
+def test_a_full_standard_output_is_named(words):
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "jaxarc", *words]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: standard output: No space left on device; free some space there, or name another place\n"
+    )

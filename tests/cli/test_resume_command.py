@@ -83,7 +83,7 @@ def test_a_run_that_is_killed_and_stopped_ends_the_same_on_whatever_devices(trai
     out, err = finish(process)
     assert "Stopping: what was learned is kept" in err
     assert "Stopped early, and kept what was learned" in out
-    assert 1 < folder.checkpoints.newest().update < 40
+    assert 1 < folder.checkpoints.newest().record.update < 40
     out, _ = finish(train("--resume", folder.path))
     assert "update 40/40" in out
     assert reports_of(folder) == reports_of(expected)

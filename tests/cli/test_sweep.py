@@ -7,7 +7,7 @@ from run_command import run_command
 
 from jaxarc.agents import Report
 from jaxarc.agents.train import AgentResult
-from jaxarc.cli.train_command import expand
+from jaxarc.cli.train_command import _say_where_it_stopped, expand
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.runs import TrainingDivergedError
 
@@ -97,3 +97,19 @@ def test_seeds_side_by_side_are_reported_as_mean_and_spread(tmp_path, trained):
     assert "3 agents learn side by side, seeds 0 to 2." in out
     assert "25.0 ± 0.0 %" in out
     assert "update 0/124  solved: evaluation 0 % (0-0)" in out
+
+
+def test_a_sweep_that_is_stopped_says_in_one_line_how_far_it_came(tmp_path, trained, capfd):
+    sweep(f"logging.run_root={tmp_path}", "training.seed=1,9,2")
+    (folder,) = tmp_path.iterdir()
+    assert capfd.readouterr().err == f"The sweep stopped: 2 of 3 runs are done; they are in {folder}\n"
+    sweep(f"logging.run_root={tmp_path}", "training.seed=1,2")
+    assert "stopped" not in capfd.readouterr().err
+
+
+def test_a_sweep_that_a_signal_ends_before_anything_is_learned_leaves_no_folder(tmp_path, capfd):
+    folder = tmp_path / "sweep"
+    folder.mkdir()
+    _say_where_it_stopped(folder, 0, 3)
+    assert capfd.readouterr().err == "The sweep stopped: 0 of 3 runs are done\n"
+    assert not folder.exists()

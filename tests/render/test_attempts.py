@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from jaxarc.render.attempts import AttemptedTask, write_attempts_page
+from jaxarc.render.attempts import MISSED, AttemptedTask, write_attempts_page
 
 GRID = np.array([[1, 2], [3, 4]], np.int8)
 OTHER = np.array([[5]], np.int8)
@@ -47,6 +47,22 @@ def test_every_attempt_is_framed_by_whether_it_is_right(tmp_path):
     assert "ValueError: a &lt; b" in cards[2][2]
     assert "a &lt;title&gt;" in page
     assert "http" not in page.replace("http-equiv", "")  # loads nothing
+
+
+def test_why_a_task_was_missed_stands_on_its_card_and_can_be_filtered(tmp_path):
+    missed = ("limit", "none", "some", "all", "all")
+    tasks = [WRONG._replace(task_id=str(index), missed=why, note="a program") for index, why in enumerate(missed)]
+    failed = WRONG._replace(task_id="failed", missed="error", error="a fault", note="")
+    write_attempts_page([SOLVED, *tasks, failed], tmp_path / "page.html", "")
+    page = (tmp_path / "page.html").read_text()
+    for why, count in {"limit": 1, "none": 1, "some": 1, "all": 2, "error": 1}.items():
+        assert f'id="{why}" checked> {MISSED[why]} ({count})' in page
+        assert page.count(f'<article class="unsolved missed-{why}"') == count
+        assert f"body:has(#{why}:not(:checked)) .missed-{why}" in page
+    assert page.count('<p class="note">a program</p>') == 5  # in no error's color
+    assert page.count('<p class="error">a fault</p>') == 1
+    write_attempts_page([SOLVED, WRONG], tmp_path / "page.html", "")
+    assert "Missed" not in (tmp_path / "page.html").read_text()
 
 
 def test_an_id_or_note_cannot_add_to_the_page(tmp_path):

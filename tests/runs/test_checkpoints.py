@@ -29,14 +29,14 @@ def test_the_newest_and_the_best_stay_and_of_equal_ones_the_later(checkpoints):
         save(checkpoints, update, rate)
         checkpoints.keep(last=2, best=1)
     assert checkpoints.updates() == [8, 10, 12]
-    assert checkpoints.newest().update == 12
-    assert checkpoints.best().update == 8
+    assert checkpoints.newest().record.update == 12
+    assert checkpoints.best().record.update == 8
 
 
 def test_where_nothing_was_measured_the_best_is_the_newest(checkpoints):
     for update in (2, 10):
         save(checkpoints, update)
-    assert checkpoints.best().update == 10
+    assert checkpoints.best().record.update == 10
 
 
 def test_a_damaged_one_is_named_and_the_one_before_it_used(checkpoints):
@@ -44,9 +44,9 @@ def test_a_damaged_one_is_named_and_the_one_before_it_used(checkpoints):
         save(checkpoints, update, rate)
     damage(checkpoints, 6)
     with pytest.warns(DamagedCheckpointWarning, match="6 is damaged"):
-        assert checkpoints.newest().update == 4
+        assert checkpoints.newest().record.update == 4
     with pytest.warns(DamagedCheckpointWarning, match="6 is damaged"):
-        assert checkpoints.best().update == 2
+        assert checkpoints.best().record.update == 2
 
 
 def test_what_is_to_be_learned_again_goes_with_what_a_killed_process_left(checkpoints):

@@ -9,7 +9,7 @@ from small_run import small_run, write_small_tasks
 
 from jaxarc.agents import read_metrics
 from jaxarc.runs import RunFolder
-from jaxarc.runs.checkpoint import check_checkpoint
+from jaxarc.runs.checkpoint import read_checkpoint
 
 UPDATES = 120
 CHOICES = ("curriculum=replay", "training.num_seeds=2", "training.reports_per_evaluation=2")
@@ -48,7 +48,7 @@ def test_a_run_on_a_full_disk_ends_in_a_line_that_names_the_file_and_goes_on_whe
             assert f"error: {folder.path}" in line
             assert "No space left on device; free some space there" in line
             for update in folder.checkpoints.updates():
-                check_checkpoint(folder.checkpoints.at(update))
+                read_checkpoint(folder.checkpoints.at(update))
             disk.make_room()
             process = train("--resume", str(folder.path), "checkpoint.min_seconds=1000")
             process.join()

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Int8, Int32
 
 from jaxarc.agents.game_policy import GamePolicy
-from jaxarc.agents.saved_agent import load_policy, saved_experiment
+from jaxarc.agents.saved_agent import SavedRun
 from jaxarc.config.agent_training import WhichCheckpoint
 from jaxarc.errors import whole_number
 from jaxarc.games import GameError
@@ -102,11 +102,19 @@ def load_game_agent(run: str | Path, *, checkpoint: WhichCheckpoint = "best", se
         NotARunError: it is not the folder of a run.
         CheckpointError: there is no agent that can be used, or it edits grids.
     """
-    folder = open_run_folder(Path(run))
-    experiment = saved_experiment(folder, checkpoint)
-    if not experiment.game.name:
-        raise CheckpointError(f"the run {folder.path} learned to edit grids; load it with jaxarc.load_agent")
-    return GameAgent(load_policy(folder, checkpoint, seed)[0], experiment.game.max_steps)
+    return saved_game_agent(SavedRun.open(open_run_folder(Path(run)), checkpoint), seed)
+
+
+def saved_game_agent(saved: SavedRun, seed: int | None = None) -> GameAgent:
+    """Return the agent of one seed of a saved run.
+
+    Raises:
+        CheckpointError: the run has no such seed, or its agents edit grids.
+    """
+    game = saved.experiment.game
+    if not game.name:
+        raise CheckpointError(f"the run {saved.path} learned to edit grids; load it with jaxarc.load_agent")
+    return GameAgent(saved.policy(seed)[0], game.max_steps)
 
 
 def _cells(frame: Int8[np.ndarray, "64 64"], size: tuple[int, int], shape: tuple[int, int]) -> Int8[np.ndarray, "H W"]:

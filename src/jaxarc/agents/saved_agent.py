@@ -1,8 +1,9 @@
 """Trained policies as agents, and how they are loaded from a run folder, without the rest of the training state."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -24,7 +25,7 @@ from jaxarc.files import locate_run
 from jaxarc.games import game
 from jaxarc.nn.layers import DTYPES, cast_floats, products_in, require_precision
 from jaxarc.prng import keys_of_seeds
-from jaxarc.runs.checkpoint import CheckpointError, load_checkpoint
+from jaxarc.runs.checkpoint import Checkpoint, CheckpointError
 from jaxarc.runs.folder import RunFolder, open_run_folder
 from jaxarc.runs.run_state import WhichCheckpoint, chosen_checkpoint
 from jaxarc.types import Observation, PRNGKey
@@ -34,38 +35,75 @@ _POLICY = "learner.policy"
 _PREDICTOR = "predictor_state.predictor"
 
 
-def saved_experiment(folder: RunFolder, which: WhichCheckpoint) -> Experiment:
-    """Read by which experiment the agents of a run learned.
+@dataclass(frozen=True)
+class SavedRun:
+    """The run of agents by one of its checkpoints, which is chosen and read once.
 
-    Args:
-        folder: of the run.
-        which: the checkpoint with the highest evaluation solve rate, mean over the seeds, or the newest.
-
-    Warns:
-        DamagedCheckpointWarning: the checkpoint is damaged, and another one is used.
-
-    Raises:
-        CheckpointError: the folder has no checkpoint that can be used, or the run trained a surrogate.
-        ConfigValidationError: the checkpoint's config is not one of this version.
+    A training that saves and removes checkpoints meanwhile changes nothing.
     """
-    config = chosen_checkpoint(folder, which).config
-    if is_surrogate(config):
-        raise CheckpointError(f"the run {folder.path} trained a surrogate; load it with jaxarc.load_surrogate")
-    return build(Experiment, config)
 
+    path: Path
+    checkpoint: Checkpoint
+    experiment: Experiment  # by which the agents learned
 
-def saved_editing_experiment(folder: RunFolder, which: WhichCheckpoint) -> Experiment:
-    """Read by which experiment the agents of a run learned to edit.
+    @classmethod
+    def open(cls, folder: RunFolder, which: WhichCheckpoint) -> Self:
+        """Choose and read a checkpoint.
 
-    Warns, raises:
-        As :func:`saved_experiment`; and CheckpointError: they learned a game.
-    """
-    experiment = saved_experiment(folder, which)
-    if name := experiment.game.name:
-        raise CheckpointError(
-            f"the run {folder.path} learned the game {name!r}; jaxarc.agents.load_game_agent plays it"
-        )
-    return experiment
+        Args:
+            folder: of the run.
+            which: the checkpoint with the highest evaluation solve rate, mean over the seeds, or the newest.
+
+        Warns:
+            DamagedCheckpointWarning: the checkpoint is damaged, and another one is used.
+
+        Raises:
+            CheckpointError: the folder has no checkpoint that can be used, or the run trained a surrogate.
+            ConfigValidationError: the checkpoint's config is not one of this version.
+        """
+        checkpoint = chosen_checkpoint(folder, which)
+        config = checkpoint.record.config
+        if is_surrogate(config):
+            raise CheckpointError(f"the run {folder.path} trained a surrogate; load it with jaxarc.load_surrogate")
+        return cls(folder.path, checkpoint, build(Experiment, config))
+
+    def require_edits(self) -> Self:
+        """Return it; raise CheckpointError if the agents learned a game."""
+        if name := self.experiment.game.name:
+            raise CheckpointError(
+                f"the run {self.path} learned the game {name!r}; jaxarc.agents.load_game_agent plays it"
+            )
+        return self
+
+    def policy(
+        self, seed: int | None = None, rules: JaxArcConfig | None = None, precision: Precision = "float32"
+    ) -> tuple[Any, Predictor | None]:
+        """Return the policy of one seed, and the predictor of its targets; None where the answer is shown.
+
+        It is an :class:`EditPolicy`, or of a run that learned a game a :class:`~jaxarc.agents.game_policy.GamePolicy`.
+
+        Args:
+            seed: of the agent; None for the run's first.
+            rules: what it will play by, with canvas and time limit as they please; None for those it learned by.
+            precision: that its weights are cast to; logits are float32.
+
+        Raises:
+            CheckpointError: the run has no such seed, or weights that only fit the canvas that it learned on.
+        """
+        experiment = self.experiment
+        seeds = experiment.training.seeds
+        if seed is not None and seed not in seeds:
+            raise CheckpointError(f"the run {self.path} has no seed {seed}; it has {', '.join(map(str, seeds))}")
+        like = policy_shapes(experiment, rules or experiment.environment)
+        if rules is not None and rules != experiment.environment:
+            require_weights_fit(self.path, experiment, like)
+        # Only the policy's part of the training state is taken, for all seeds; the leading axis then gives the seed's.
+        parts = {name: self.checkpoint.load(part, within=name) for name, part in like.items()}
+        index = 0 if seed is None else seeds.index(seed)
+        # JAX would compile each ``[index]``.
+        mine = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]), parts)
+        mine = cast_floats(mine, DTYPES[precision])
+        return mine[_POLICY], mine.get(_PREDICTOR)
 
 
 def is_surrogate(config: Mapping[str, Any]) -> bool:
@@ -80,36 +118,8 @@ def load_policy(
     rules: JaxArcConfig | None = None,
     precision: Precision = "float32",
 ) -> tuple[Any, Predictor | None]:
-    """Load the policy of one seed, and the predictor of its targets; None where the answer is shown.
-
-    It is an :class:`EditPolicy`, or of a run that learned a game a :class:`~jaxarc.agents.game_policy.GamePolicy`.
-
-    Args:
-        folder: of the run.
-        which: see :func:`saved_experiment`.
-        seed: of the agent; None for the run's first.
-        rules: what it will play by, with the canvas and the time limit as they please; None for those it learned by.
-        precision: that its weights are cast to; logits are float32.
-
-    Warns, raises:
-        As :func:`saved_experiment`; and CheckpointError: the run has no such seed, or weights that only fit the canvas
-        that it learned on.
-    """
-    record = chosen_checkpoint(folder, which)
-    experiment = build(Experiment, record.config)
-    seeds = experiment.training.seeds
-    if seed is not None and seed not in seeds:
-        raise CheckpointError(f"the run {folder.path} has no seed {seed}; it has {', '.join(map(str, seeds))}")
-    like = policy_shapes(experiment, rules or experiment.environment)
-    if rules is not None and rules != experiment.environment:
-        require_weights_fit(folder, experiment, like)
-    # Only the policy's part of the training state is read, for all seeds; the leading axis then gives the seed's own.
-    path = folder.checkpoints.at(record.update)
-    parts = {name: load_checkpoint(path, part, within=name) for name, part in like.items()}
-    index = 0 if seed is None else seeds.index(seed)
-    mine = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]), parts)  # JAX would compile each ``[index]``
-    mine = cast_floats(mine, DTYPES[precision])
-    return mine[_POLICY], mine.get(_PREDICTOR)
+    """Load the policy of one seed from the folder of a run; see :meth:`SavedRun.open` and :meth:`SavedRun.policy`."""
+    return SavedRun.open(folder, which).policy(seed, rules, precision)
 
 
 class EditAgent(Agent):
@@ -170,6 +180,12 @@ class TrainedAgent(eqx.Module):
     def __call__(self, key: PRNGKey, observation: Observation) -> BboxAction:
         return self.act(key, observation)
 
+    def __repr__(self) -> str:
+        count = f"{sum(leaf.size for leaf in jax.tree.leaves(self)):,} weights in {self.precision}"
+        canvas = "{}x{}".format(*self.config.grid_shape)
+        answer = "predicts the answer" if self.predictor is not None else "sees the answer"
+        return f"TrainedAgent({count}, canvas {canvas}, {answer}, samples={self.samples})"
+
 
 def load_agent(
     run: str | Path,
@@ -201,13 +217,13 @@ def load_agent(
         ValueError: the precision is unknown.
     """
     require_precision(precision, "load_agent")
-    folder = open_run_folder(locate_run(Path(run)))
-    rules = saved_editing_experiment(folder, checkpoint).environment.with_fields(**fields)
-    policy, predictor = load_policy(folder, checkpoint, seed, rules, precision)
+    saved = SavedRun.open(open_run_folder(locate_run(Path(run))), checkpoint).require_edits()
+    rules = saved.experiment.environment.with_fields(**fields)
+    policy, predictor = saved.policy(seed, rules, precision)
     return TrainedAgent(policy, rules, samples, precision, predictor)
 
 
-def require_weights_fit(folder: RunFolder, experiment: Experiment, like: dict[str, Any]) -> None:
+def require_weights_fit(run: Path, experiment: Experiment, like: dict[str, Any]) -> None:
     """Raise CheckpointError if the run's agent has weights for the cells of another canvas than ``like``'s."""
     learned = policy_shapes(experiment, experiment.environment)
     # Shapes for the canvas that it learned on, and for the one that it is to play on: equal ones mean that weights fit.
@@ -215,7 +231,7 @@ def require_weights_fit(folder: RunFolder, experiment: Experiment, like: dict[st
     if shapes[0] != shapes[1]:
         height, width = experiment.environment.grid_shape
         raise CheckpointError(
-            f"the agent of {folder.path} has weights for the cells of its canvas of {height}x{width}, so it plays on "
+            f"the agent of {run} has weights for the cells of its canvas of {height}x{width}, so it plays on "
             "no other; train one with network.kind=relational, which has none"
         )
 

@@ -148,11 +148,11 @@ def _choose(text: str, rows: Sequence[Row]) -> tuple[Row, ...]:
 
 def _table(name: str, results: Sequence[RowResult], machine: str, width: int) -> Table:
     table = Table(title=f"jaxarc benchmark {name}", caption=machine)
-    table.add_column("row", no_wrap=True)
+    table.add_column("row", overflow="fold")
     if width >= _WIDTH_FOR_WORDS:
         table.add_column("what")
     for name in ("median", "min – max", "target"):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right", overflow="fold")
     table.add_column("met")
     for result in results:
         row = result.row

@@ -1,8 +1,12 @@
-"""``jaxarc compare``: the learning curves of runs in one picture, those of one experiment as a mean with its spread."""
+"""``jaxarc compare``: the learning curves of runs in one picture, those of one experiment as a mean with its spread.
+
+Of two evaluations it prints which tasks the second one won and lost.
+"""
 
 import json
 import os
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
@@ -11,7 +15,7 @@ import typer
 from jaxtyping import Float64
 from rich.console import Console
 
-from jaxarc.cli.console import escape, mean_number, mean_share, number_table
+from jaxarc.cli.console import escape, mean_number, mean_share, number_table, percent, print_line, warn
 from jaxarc.errors import UsageError
 from jaxarc.runs import RunFolder
 from jaxarc.runs.folder import read_table
@@ -22,6 +26,8 @@ _NOT_THE_EXPERIMENT: Final = (
     *("surrogate.seed", "surrogate.compilation_cache", "surrogate.buffer_size"),
 )
 
+_SUMMARY: Final = "summary.json"  # of a folder of jaxarc evaluate
+_ROWS: Final = "tasks.jsonl"  # its tasks
 Axis = Literal["steps", "seconds"]
 Curve = Float64[np.ndarray, "3 N"]  # samples, seconds and values of a metric of one seed
 
@@ -38,8 +44,20 @@ class Group(NamedTuple):
     curves: list[Curve]  # of all seeds of all runs
 
 
+class TaskShares(NamedTuple):
+    """An evaluation, as the shares of the outputs that it solved."""
+
+    folder: Path
+    shares: dict[str, Fraction]  # by task
+
+
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders, such as a sweep.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Run folders, or folders of run folders, such as a sweep; or two folders of jaxarc evaluate."
+        ),
+    ],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A PNG file; else in the runs' folder.")] = None,
     metric: Annotated[str | None, typer.Option(help="A number of metrics.jsonl; else a solve rate, or kl.")] = None,
     x: Annotated[Axis, typer.Option(help="Horizontal axis; the steps of a surrogate are examples.")] = "steps",
@@ -47,12 +65,25 @@ def compare(
     """Draw the learning curves of runs, and print their final values.
 
     Runs whose configs differ only in seeds and logging are one experiment: the line is the mean over its seeds,
-    the band the 95 % confidence interval of that mean (percentile bootstrap over seeds).
+    the band the 95 % confidence interval of that mean (percentile bootstrap over seeds). A seed counts once.
+
+    Of two folders of jaxarc evaluate, print which tasks the second one solved better than the first one, and which
+    worse, by the share of their test outputs.
 
     Examples:
         jaxarc compare runs/*-sweep
         jaxarc compare runs/A runs/B -o curves.png --x seconds
+        jaxarc compare runs/A-evaluation runs/B-evaluation
     """
+    evaluated = [folder for folder in runs if (folder / _SUMMARY).is_file()]
+    if evaluated:
+        if len(runs) != 2 or len(evaluated) != 2 or output is not None or metric is not None:
+            raise typer.BadParameter(
+                f"{evaluated[0]} is of jaxarc evaluate; give two such folders, without --output and --metric",
+                param_hint="RUNS",
+            )
+        print_difference(*map(read_shares, runs), Console())
+        return
     from jaxarc.render.figures import AxisLabels, BandedCurve, draw_comparison  # Matplotlib takes half a second
 
     if output is not None and output.suffix.lower() != ".png":
@@ -79,14 +110,23 @@ def read_groups(folders: Sequence[Path], metric: str | None = None) -> tuple[lis
 
     Raises:
         ComparisonError: a folder is not that of a run, a file in it is damaged, or a run never measured the metric.
+
+    A seed that another run of the experiment has counts once, the longer curve of the two, with a warning.
     """
     groups: dict[str, Group] = {}
+    curves: dict[int, dict[int, Curve]] = {}  # of each group, by seed
     for run in dict.fromkeys(run for folder in folders for run in _runs_in(folder)):
         fields = _experiment_fields(run.config)
         metric = metric or ("kl" if "surrogate.problem" in fields else "evaluation_solve_rate")
         group = groups.setdefault(json.dumps(fields, sort_keys=True), Group([], fields, []))
         group.runs.append(run.path)
-        group.curves.extend(_curves(run.metrics, metric))
+        of_seeds = curves.setdefault(id(group), {})
+        for seed, curve in _curves(run.metrics, metric).items():
+            if seed in of_seeds:
+                warn(f"{run.path} has seed {seed} of another run of this experiment, which counts once")
+            of_seeds[seed] = max(of_seeds.get(seed, curve), curve, key=lambda one: one.shape[1])
+    for group in groups.values():
+        group.curves.extend(curves[id(group)].values())
     return list(groups.values()), metric or ""
 
 
@@ -105,6 +145,53 @@ def band_of(curves: Sequence[Curve], axis: Axis) -> tuple[Float64[np.ndarray, " 
     return x, values.mean(axis=0), *np.percentile(drawn @ values / count, (2.5, 97.5), axis=0)
 
 
+def read_shares(folder: Path) -> TaskShares:
+    """Read a folder of ``jaxarc evaluate``.
+
+    Raises:
+        ComparisonError: its rows are missing or damaged, or the answers are unknown.
+    """
+    rows, num_bad = read_table(folder / _ROWS)
+    try:
+        shares = {str(row["task_id"]): Fraction(row["solved_outputs"], row["num_outputs"]) for row in rows}
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        if rows and all(row.get("solved_outputs", 0) is None for row in rows):
+            raise ComparisonError(f"{folder} has no score, since its answers are unknown; name another one") from error
+        raise ComparisonError(f"{folder / _ROWS} has a line that is no task: {error!r:.200}; evaluate again") from error
+    if num_bad or not shares:
+        raise ComparisonError(f"{folder / _ROWS} is missing or has lines that are no JSON objects; evaluate again")
+    return TaskShares(folder, shares)
+
+
+def print_difference(first: TaskShares, second: TaskShares, console: Console) -> None:
+    """Print how many tasks each evaluation solved, and which of them the second one won and lost.
+
+    Raises:
+        ComparisonError: they have no task in common.
+    """
+    common = [task_id for task_id in first.shares if task_id in second.shares]
+    if not common:
+        raise ComparisonError(
+            f"{first.folder} and {second.folder} have no task in common; compare those of one dataset"
+        )
+    table = number_table("evaluation", "tasks", "solved", "solved in part", "mean share")
+    for folder, shares in (first, second):
+        of_common = [shares[task_id] for task_id in common]
+        solved = sum(share == 1 for share in of_common)
+        in_part = sum(0 < share < 1 for share in of_common)
+        mean = percent(float(sum(of_common)) / len(common))
+        table.add_row(escape(str(folder)), f"{len(common):,}", f"{solved:,}", f"{in_part:,}", mean)
+    console.print(table)
+    left_out = len(first.shares) + len(second.shares) - 2 * len(common)
+    if left_out:
+        console.print(f"{left_out:,} tasks are in one of them only, and left out.", highlight=False)
+    won = [task_id for task_id in common if second.shares[task_id] > first.shares[task_id]]
+    lost = [task_id for task_id in common if second.shares[task_id] < first.shares[task_id]]
+    for word, task_ids in (("won", won), ("lost", lost)):
+        ids = f": {' '.join(sorted(task_ids))}" if task_ids else ""
+        print_line(console, f"{second.folder} {word} {len(task_ids):,} tasks{ids}")
+
+
 def _labels(groups: Sequence[Group]) -> list[str]:
     """Name each group by the first fields in which they differ, or by its first run."""
     names = dict.fromkeys(name for group in groups for name in group.fields)
@@ -121,7 +208,7 @@ def _runs_in(folder: Path) -> list[RunFolder]:
     return found
 
 
-def _curves(path: Path, metric: str) -> list[Curve]:
+def _curves(path: Path, metric: str) -> dict[int, Curve]:
     rows, num_bad = read_table(path)
     points: dict[int, list[list[float]]] = {}
     try:
@@ -135,7 +222,7 @@ def _curves(path: Path, metric: str) -> list[Curve]:
         known = sorted({name for row in rows for name, value in row.items() if value is not None})
         what = f"{num_bad} lines that are no JSON objects" if num_bad else f"no {metric!r}, but {known}"
         raise ComparisonError(f"{path} has {what:.500}; name what it has, or another run")
-    return [np.asarray(of_seed, np.float64).T for of_seed in points.values()]
+    return {seed: np.asarray(of_seed, np.float64).T for seed, of_seed in points.items()}
 
 
 def _experiment_fields(file: Path) -> dict[str, Any]:

@@ -112,8 +112,13 @@ def print_line(console: Console, text: str) -> None:
 
 
 def number_table(*headers: str, num_words: int = 1, **options: Any) -> Table:
-    """Make a table whose first ``num_words`` columns hold words; the others hold numbers, aligned to the right."""
+    """Make a table whose first ``num_words`` columns hold words; the others hold numbers, aligned to the right.
+
+    Where the terminal is too narrow a cell takes several lines, and no name and no number is cut.
+    """
     table = Table(*headers, title_justify="left", **options)
+    for column in table.columns:
+        column.overflow = "fold"
     for column in table.columns[num_words:]:
         column.justify = "right"
     return table

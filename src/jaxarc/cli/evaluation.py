@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxarc.agents import EditAgent
-from jaxarc.agents.saved_agent import load_policy, saved_editing_experiment
+from jaxarc.agents.saved_agent import SavedRun
 from jaxarc.cli.console import DEFAULT_FORMAT, DEFAULT_SIDE, escape, number_table, percent, progress_bar
 from jaxarc.cli.search_command import Programs, search_tasks
 from jaxarc.cli.signals import signals_interrupt
@@ -164,7 +164,8 @@ def _plain_rules(request: PlayRequest, **fields: Any) -> JaxArcConfig:
 
 def _trained_player(folder: RunFolder, tasks: TaskSet, request: PlayRequest) -> Player:
     """The agent plays by the rules that it learned by, on another canvas or with more time if that is requested."""
-    experiment = saved_editing_experiment(folder, request.checkpoint)
+    saved = SavedRun.open(folder, request.checkpoint).require_edits()
+    experiment = saved.experiment
     rules = experiment.environment
     differs = []
     if request.selection_format not in (None, rules.action.selection_format):
@@ -183,7 +184,7 @@ def _trained_player(folder: RunFolder, tasks: TaskSet, request: PlayRequest) -> 
         rules = rules.with_fields(max_grid_height=request.side, max_grid_width=request.side)
     if request.max_steps is not None:
         rules = rules.with_fields(max_episode_steps=request.max_steps)
-    agent = EditAgent(*load_policy(folder, request.checkpoint, request.seed, rules, request.precision))
+    agent = EditAgent(*saved.policy(request.seed, rules, request.precision))
     try:
         seen = pairs_seen_by(experiment.task, experiment.environment.augmentation)
     except (UnknownDatasetError, NotInstalledError):
@@ -322,8 +323,9 @@ def write(
     for row in best_first(result.rows):
         task = tasks.raw_task(row.task_id)
         attempts = result.submission[row.task_id]
-        note = row.error or _programs_in_words(programs.get(row.task_id, []))
-        attempted.append(AttemptedTask(row.task_id, task.train, task.test, attempts, note))
+        found = programs.get(row.task_id, [])
+        words = _programs_in_words(found), row.error or "", "error" if row.error else _why_missed(found)
+        attempted.append(AttemptedTask(row.task_id, task.train, task.test, attempts, *words))
     heading = f"{title}: {_in_words(result.score)}"
     write_attempts_page(attempted, folder / "attempts.html", heading)
     summary = {**about, **score_of(result)}
@@ -361,6 +363,20 @@ def _programs_in_words(found: list[dict[str, Any]]) -> str:
         for index, facts in enumerate(found)
         for number, answer in enumerate(facts["answers"], start=1)
     )
+
+
+def _why_missed(found: list[dict[str, Any]]) -> str:
+    """Return why the search missed the first test output that it did not solve; nothing where it solved all."""
+    for facts in found:
+        fits = [answer["fits"] for answer in facts["answers"]]
+        if any(answer["right"] in (True, None) for answer in facts["answers"]):
+            continue
+        if any(map(all, fits)):
+            return "all"
+        if any(map(any, fits)):
+            return "some"
+        return "limit" if facts["at_a_limit"] else "none"
+    return ""
 
 
 def _in_words(score: Score | None) -> str:

@@ -8,6 +8,7 @@ import inspect
 import io
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
@@ -190,6 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print_error(hint)
             sys.exit(1)
         except OSError as error:
+            _name_stdout(error)
             print_error(error)
             sys.exit(2 if isinstance(error, FileNotFoundError) else 1)
         except KeyboardInterrupt:
@@ -210,6 +212,14 @@ def _fit_the_terminal() -> None:
             stream.reconfigure(errors="replace")
     if os.environ.get("COLUMNS", "").isdecimal() and int(os.environ["COLUMNS"]) < _FEWEST_COLUMNS:
         del os.environ["COLUMNS"]
+
+
+def _name_stdout(error: OSError) -> None:
+    """Let an error of the system that names no file name the standard output, where printing it failed."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    is_printing = frame.f_globals["__name__"].partition(".")[0] in ("rich", "typer", "click")
+    if error.errno is not None and error.filename is None and is_printing:
+        error.filename = "standard output"
 
 
 def _finds_a_device() -> bool:

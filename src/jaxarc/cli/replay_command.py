@@ -16,8 +16,9 @@ import typer
 from rich.console import Console
 
 import jaxarc.games
-from jaxarc.agents import EditAgent, GameAgent, load_game_agent
-from jaxarc.agents.saved_agent import load_policy, saved_experiment
+from jaxarc.agents import EditAgent, GameAgent
+from jaxarc.agents.game_agent import saved_game_agent
+from jaxarc.agents.saved_agent import SavedRun
 from jaxarc.cli.console import DEFAULT_FORMAT, AgentSeedOption, GameOption, print_line, progress_bar
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, require_kind
 from jaxarc.cli.trace_options import (
@@ -29,7 +30,7 @@ from jaxarc.cli.trace_options import (
     recorded_traces,
 )
 from jaxarc.cli.training_runs import load_training_pairs
-from jaxarc.config import ConfigValidationError, JaxArcConfig
+from jaxarc.config import JaxArcConfig
 from jaxarc.constants import MAX_GRID_SIZE
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.envs import EnvParams
@@ -154,8 +155,7 @@ def _show_format(traces: Sequence[Recorded]) -> EpisodeBatch:
 
 
 def show_run(
-    folder: RunFolder,
-    which: WhichCheckpoint,
+    saved: SavedRun,
     seed: int | None,
     *,
     with_learned: bool,
@@ -165,8 +165,7 @@ def show_run(
     """Let the agent of a run play the pairs that it was measured on, as it was measured.
 
     Args:
-        folder: of the run.
-        which: checkpoint, see :func:`saved_experiment`.
+        saved: the run.
         seed: of the agent; None for the run's first.
         with_learned: play also the pairs that it learned from.
         task_ids: only pairs of these tasks; all if empty.
@@ -175,11 +174,8 @@ def show_run(
     Returns:
         The episodes, and how many there are without ``most``.
     """
-    try:
-        experiment = saved_experiment(folder, which)
-    except ConfigValidationError as error:  # of a surrogate, or of another version
-        raise typer.BadParameter(f"{folder.path} holds no agent that plays: {error}", param_hint="SOURCE") from error
-    agent = EditAgent(*load_policy(folder, which, seed))
+    experiment = saved.experiment
+    agent = EditAgent(*saved.policy(seed))
     pairs = load_training_pairs(experiment)
     player = f"{experiment.logging.run_name}, seed {experiment.training.seed if seed is None else seed}"
     infos = list(enumerate(_infos_of(pairs.eval, experiment, player)))
@@ -294,17 +290,17 @@ def replay(
     if path.is_file() and is_recording(path):
         _replay_game(path, output)
         return
-    if path.is_dir() and (name := saved_experiment(RunFolder(path), checkpoint).game.name):
-        _replay_agent(load_game_agent(path, checkpoint=checkpoint, seed=agent_seed), name, output)
+    saved = SavedRun.open(RunFolder(path), checkpoint) if path.is_dir() else None
+    if saved is not None and (name := saved.experiment.game.name):
+        _replay_agent(saved_game_agent(saved, agent_seed), name, output)
         return
     most = most or (_MOST if kind == ".html" else 1)
-    if path.is_dir():
+    if saved is not None:
         if dataset is not None:
             raise typer.BadParameter(
                 "the agent of a run plays the pairs that it was measured on; leave it out", param_hint="--dataset"
             )
-        run = RunFolder(path)
-        batch, total = show_run(run, checkpoint, agent_seed, with_learned=learned, task_ids=task or [], most=most)
+        batch, total = show_run(saved, agent_seed, with_learned=learned, task_ids=task or [], most=most)
         batches = [batch]
         title = f"Agent {re.sub(_TIME_OF_RUN, '', path.resolve().name)}"
     elif path.is_file():

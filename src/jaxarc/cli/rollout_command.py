@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from jaxarc.cli.console import DatasetArgument, JsonOption, print_json, progress_bar
+from jaxarc.cli.console import DatasetArgument, JsonOption, number_table, print_json, progress_bar
 from jaxarc.config import ParallelConfig
 from jaxarc.config.environment_rules import SELECTION_FORMATS
 from jaxarc.envs import EnvParams
@@ -162,7 +162,7 @@ def _table(results: dict[str, Any]) -> Table:
     speed = results["steps_per_second"]
     spread = f" ({speed['min']:,.0f} to {speed['max']:,.0f})" if results["repeats"] > 1 else ""
     mean = results["mean_return"]
-    table = Table("random policy", results["dataset"], show_header=True)
+    table = number_table("random policy", results["dataset"], num_words=2)
     table.add_row("environments × steps", f"{results['num_envs']:,} × {results['steps']:,}, {results['repeats']} times")
     table.add_row("devices", results["devices"])
     table.add_row("steps per second", f"{speed['median']:,.0f}{spread}")

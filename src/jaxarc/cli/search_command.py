@@ -12,8 +12,9 @@ import typer
 from rich.columns import Columns
 from rich.console import Console
 from rich.panel import Panel
+from rich.progress import TextColumn, TimeElapsedColumn
 
-from jaxarc.cli.console import DatasetOption, JsonOption, escape, percent, print_json, progress_bar
+from jaxarc.cli.console import DatasetOption, JsonOption, escape, percent, print_json, print_line, progress_bar
 from jaxarc.cli.picture_files import RENDERERS, bytes_of, require_kind
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.config import SearchConfig
@@ -83,8 +84,12 @@ def search(
             f"jaxarc evaluate {name} --agent search",
             param_hint="TASK",
         )
-    results = [solve(task.train, source, config) for source, _ in task.test]
+    results = [_searched(task, index, config) for index in range(len(task.test))]
     answered = [(result, answer) for result, (_, answer) in zip(results, task.test, strict=True)]
+    if output is not None and kind is not None:  # first, so that it is there whatever becomes of the text
+        title = f"{task_id}: {results[0].answers[0].program or 'no program'}"
+        drawing = draw_pairs(RENDERERS[kind], _pictures(task, results), title)
+        write_whole(output, bytes_of(drawing, title))
     if as_json:
         print_json({"id": task_id, "dataset": tasks.name, "test": [_facts(*both) for both in answered]})
     else:
@@ -92,10 +97,16 @@ def search(
         console.print(visible(f"{task_id} in {tasks.name}"), markup=False, style="bold")
         for index, (result, answer) in enumerate(answered):
             _print_result(console, task, index, result, answer)
-    if output is not None and kind is not None:
-        title = f"{task_id}: {results[0].answers[0].program or 'no program'}"
-        drawing = draw_pairs(RENDERERS[kind], _pictures(task, results), title)
-        write_whole(output, bytes_of(drawing, title))
+        if output is not None:
+            console.print()
+            print_line(console, f"Picture: {output}")
+
+
+def _searched(task: RawTask, index: int, config: SearchConfig) -> SearchResult:
+    """Search one test input; a terminal shows the words that were applied and the seconds so far."""
+    columns = TextColumn("{task.completed:,.0f} words applied"), TimeElapsedColumn()
+    with progress_bar(f"searching test {index}", *columns) as show:
+        return solve(task.train, task.test[index][0], config, on_progress=lambda applied: show(applied, None))
 
 
 Programs: TypeAlias = dict[str, list[dict[str, Any]]]

@@ -8,7 +8,6 @@ import numpy as np
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from jaxarc.cli import task_files
@@ -63,14 +62,12 @@ def list_datasets(as_json: JsonOption = False) -> None:
         print_json([_facts(dataset) for dataset in map(find_dataset, dataset_names())])
         return
     console = Console()
+    words = ("where", "what") if console.width >= _WIDTH_FOR_WORDS else ("where",)
     table = number_table(
-        "dataset", "tasks", "train", "test", "largest", box=SIMPLE_HEAD, padding=(0, 1), show_edge=False
+        *("dataset", "tasks", "train", "test", "largest", *words), box=SIMPLE_HEAD, padding=(0, 1), show_edge=False
     )
-    table.add_column("where")
-    for column in table.columns:
-        column.no_wrap = True
-    if console.width >= _WIDTH_FOR_WORDS:
-        table.add_column("what")
+    for column in table.columns[-len(words) :]:
+        column.justify = "left"
     for dataset in _stored_datasets():
         for row in _rows(dataset):
             table.add_row(*map(escape, row[: len(table.columns)]))
@@ -154,7 +151,7 @@ def stats(name: DatasetArgument, as_json: JsonOption = False) -> None:
     height, width = tasks.max_grid_shape
     spread = lambda counts: f"{min(counts)}..{max(counts)} a task"
     same_shape = counts["num_same_shape"]
-    table = Table("", "count", title=escape(tasks.name))
+    table = number_table("", "count", num_words=2, title=escape(tasks.name))
     table.add_row("tasks", str(len(tasks)))
     table.add_row("train pairs", f"{sum(train)} ({spread(train)})")
     table.add_row("test pairs", f"{sum(test)} ({spread(test)})")
@@ -189,7 +186,7 @@ def verify(
     if (name is None) != every:
         raise typer.BadParameter("give the name of a dataset, a path, or --all")
     chosen = [name] if name is not None else [one for dataset in _stored_datasets() for one in _versions_here(dataset)]
-    table = Table("verified", "tasks", "compared with pinned", "problems")
+    table = number_table("verified", "tasks", "compared with pinned", "problems", num_words=4)
     problems: list[tuple[str, str]] = []
     with Console(stderr=True).status("Verifying ..."):
         for one in chosen:
@@ -197,12 +194,10 @@ def verify(
             count = "-" if tasks is None else str(len(tasks)) + ("" if tasks.has_answers else ", answers unknown")
             table.add_row(escape(one), count, checked, f"[red]{len(found)}[/]" if found else "[green]none[/]")
             problems += found
-    for column in table.columns:
-        column.no_wrap = True
     console = Console()
     console.print(table)
     if problems:
-        table = Table("task", "problem", title=f"{len(problems)} problems", show_lines=True)
+        table = number_table("task", "problem", num_words=2, title=f"{len(problems)} problems", show_lines=True)
         for task_id, message in problems[:_SHOWN_PROBLEMS]:
             table.add_row(escape(task_id or "-"), escape(message))
         console.print(table)

@@ -70,7 +70,7 @@ def import_traces(
     if people is not None:
         console.print(_verdict_table(people, refused))
     if rejected:
-        table = Table("rejected", "because")
+        table = number_table("rejected", "because", num_words=2)
         for name, reason in rejected[:_SHOWN]:
             table.add_row(escape(name), escape(reason))
         console.print(table)

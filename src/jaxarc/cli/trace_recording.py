@@ -153,7 +153,12 @@ def _summary(recording: Recording, seconds: float) -> Table:
 
 
 def _failures(recording: Recording) -> Table:
-    table = Table("pair", "unit", "error", title=f"{len(recording.failures)} units without a trace", show_lines=True)
+    table = number_table(
+        *("pair", "unit", "error"),
+        num_words=3,
+        title=f"{len(recording.failures)} units without a trace",
+        show_lines=True,
+    )
     for unit_hash, failure in recording.failures.items():
         nodes = "\n".join(recording.nodes_of(unit_hash))
         table.add_row(escape(nodes), unit_hash[:16], escape(f"{failure.kind}: {failure.message}"))

@@ -6,7 +6,6 @@ from typing import Annotated
 import numpy as np
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from jaxarc.cli.console import DEFAULT_FORMAT, DatasetArgument, escape, number_table, print_line, print_list
 from jaxarc.cli.trace_import import import_traces
@@ -50,7 +49,9 @@ def list_traces(cache: CacheOption = None) -> None:
     lengths: dict[ExpertSpec, list[int]] = {}
     for trace in store.traces():
         lengths.setdefault(trace.spec, []).append(len(trace.actions))
-    table = Table("expert", "version", "settings", "format", "canvas", "traces", "mean actions", "most")
+    table = number_table(
+        "expert", "version", "settings", "format", "canvas", "traces", "mean actions", "most", num_words=8
+    )
     for spec, found in sorted(lengths.items()):
         row = (escape(spec.expert), str(spec.version), escape(spec.settings), spec.action_format)
         canvas = "{}x{}".format(*spec.canvas)

@@ -2,9 +2,10 @@
 
 import datetime
 import itertools
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -13,6 +14,7 @@ import typer
 from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf
 from rich.console import Console
+from rich.table import Table
 from typer.core import TyperCommand
 
 from jaxarc.agents import Experiment
@@ -30,6 +32,7 @@ from jaxarc.cli.training_runs import (
     surrogate_session,
 )
 from jaxarc.config import ConfigValidationError
+from jaxarc.errors import visible
 from jaxarc.games import load_game
 from jaxarc.games.game_names import names_file
 from jaxarc.parallel import ProcessError, allgather_text, is_distributed, is_primary
@@ -157,7 +160,9 @@ def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> AnyExperi
 def report_if_finished(folder: RunFolder, experiment: AnyExperiment, console: Console) -> bool:
     """Print that a run is finished and return true, or return false if anything is left to learn or to write."""
     newest = folder.checkpoints.newest()
-    is_finished = newest is not None and newest.update >= experiment.num_updates and folder.learning_curve.exists()
+    is_finished = (
+        newest is not None and newest.record.update >= experiment.num_updates and folder.learning_curve.exists()
+    )
     if is_finished:
         line = f"{escape(str(folder.path))} is finished: all {experiment.num_updates} updates are learned."
         console.print(line, highlight=False, soft_wrap=True)
@@ -309,6 +314,27 @@ def _run_sweep(experiments: Mapping[tuple[str, ...], AnyExperiment], console: Co
     table = number_table("run", "overrides", score, samples, "learning\nseconds", "ended", num_words=2)
     table.columns[-1].justify = "left"
     table.columns[1].overflow = "fold"
+    with ensured(lambda: _say_where_it_stopped(folder, table.row_count, len(experiments))):
+        all_done = _fill_sweep(experiments, folder, table, console)
+    console.rule("all runs")
+    console.print(table)
+    console.print(f"Sweep folder: {escape(str(folder))}", highlight=False, soft_wrap=True)
+    return all_done
+
+
+def _say_where_it_stopped(folder: Path, num_done: int, count: int) -> None:
+    """Say in a line what a sweep has done that a signal or an error ended; not by print, which may be amid a line."""
+    if num_done < count:
+        with suppress(OSError):
+            folder.rmdir()  # where nothing was learned
+        where = f"; they are in {visible(str(folder))}" if folder.exists() else ""
+        os.write(2, f"The sweep stopped: {num_done} of {count} runs are done{where}\n".encode())
+
+
+def _fill_sweep(
+    experiments: Mapping[tuple[str, ...], AnyExperiment], folder: Path, table: Table, console: Console
+) -> bool:
+    """Run the experiments, and add a row for each; return whether no run diverged."""
     all_done = True
     for number, (chosen, experiment) in enumerate(experiments.items(), start=1):
         # Of a=1 b=3 and a=2 b=3 the runs differ in the override of a.
@@ -328,9 +354,6 @@ def _run_sweep(experiments: Mapping[tuple[str, ...], AnyExperiment], console: Co
         table.add_row(str(number), "\n".join(differing), *numbers, "stopped" if outcome.interrupted else "done")
         if outcome.interrupted:
             break
-    console.rule("all runs")
-    console.print(table)
-    console.print(f"Sweep folder: {escape(str(folder))}", highlight=False, soft_wrap=True)
     return all_done
 
 

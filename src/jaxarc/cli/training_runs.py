@@ -509,11 +509,11 @@ def evaluate_surrogate_run(
         raise typer.BadParameter(
             f"{run} is the run of an agent; write jaxarc evaluate DATASET --agent {run}", param_hint="DATASET"
         )
-    record = chosen_checkpoint(folder, checkpoint)
+    chosen = chosen_checkpoint(folder, checkpoint)
     task = load_surrogate_task(experiment)
-    model = cast_floats(load_model(folder, task, checkpoint), DTYPES[precision])
+    model = cast_floats(load_model(chosen, task), DTYPES[precision])
     with products_in(precision):
-        evaluation = evaluate_surrogate(experiment, task, model, record.update)
+        evaluation = evaluate_surrogate(experiment, task, model, chosen.record.update)
     evaluation = dataclasses.replace(evaluation, precision=precision, overrides=tuple(overrides))
     write_evaluation(folder, evaluation)
     show_evaluation(evaluation, folder, Console())

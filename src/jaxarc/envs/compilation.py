@@ -60,8 +60,8 @@ def compiled(may_raise: Callable[..., bool] | None = None) -> Callable[[Callable
         @functools.wraps(function)
         def call(*args: Any) -> Result:
             require_own_jax()
-            # A key or a flat action. Leaves of states and params are arrays of JAX already, made by their classes and by
-            # the environment, and to look at each would take a tenth of a step.
+            # A key or a flat action. Leaves of states and params are arrays of JAX already: their classes and the
+            # environment made them, and to look at each would take a tenth of a step.
             args = tuple(own_arrays(arg) if isinstance(arg, np.ndarray) else arg for arg in args)
             mode = JAXErrorHandler.mode_to_compile()
             # A call returns before the device is done, so a failed check would be raised wherever the result is used

@@ -1,9 +1,11 @@
 """The agent of an evaluation: a policy, or one with a memory of its episode; one that submits, one that replays."""
 
 import abc
+import sysconfig
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -20,6 +22,7 @@ from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import ACTION_CLASSES, BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.errors import JaxarcError, UsageError
 from jaxarc.experts.expert import Action as ActionNumbers
+from jaxarc.experts.expert import Caught
 from jaxarc.experts.host_canvas import check_action
 from jaxarc.tasks.registry import UnknownTaskError
 from jaxarc.traces.trace_files import TraceFileError, TraceLine, read_trace_file
@@ -29,7 +32,11 @@ from jaxarc.wrappers import FlatActions
 
 Memory = PyTree[Array]
 
-_CANNOT_ACT: Final = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # on an observation of another shape
+# Where code is that only runs the agent's.
+_LIBRARIES: Final = tuple(
+    str(Path(folder).resolve())
+    for folder in (Path(__file__).parents[1], sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
+)
 
 
 class AgentMismatchError(UsageError, ValueError):
@@ -124,14 +131,7 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
     key = jax.random.key(0)
     # Everything is traced by shapes, so a wrong agent is refused before any task is played.
     observation = eqx.filter_eval_shape(lambda: ArcEnvironment().reset(key, params)[1])
-    try:
-        action, memory, after = eqx.filter_eval_shape(_first_step, agent, key, observation)
-    except _CANNOT_ACT as error:
-        raise AgentMismatchError(
-            f"the agent cannot act on what this environment shows, {_describe(observation)} "
-            f"({type(error).__name__}: {' '.join(str(error).split())[:200]}); "
-            "evaluate it with the observations that it was made for"
-        ) from error
+    action, memory, after = _shapes_of_first_step(agent, key, observation)
     action = eqx.filter_eval_shape(as_structured, action, params)
     if not isinstance(action, wanted):
         raise AgentMismatchError(
@@ -143,6 +143,30 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
             f"the agent's memory changes from {_describe(memory)} to {_describe(after)} in its first step; keep "
             "structure, shapes and dtypes as start made them"
         )
+
+
+def _shapes_of_first_step(agent: Agent, key: PRNGKey, observation: Observation) -> tuple[Any, Memory, Memory]:
+    with Caught() as caught:
+        return eqx.filter_eval_shape(_first_step, agent, key, observation)
+    error = caught.error
+    assert error is not None
+    may_need_other = isinstance(error, AttributeError | IndexError | KeyError | TypeError | ValueError)
+    made_for = ", or evaluate it by the rules that it was made for, with answers_visible=True if it sees answers"
+    raise AgentMismatchError(
+        f"the agent fails{_place_of(error)} on what this environment shows, {_describe(observation)} "
+        f"({type(error).__name__}: {' '.join(str(error).split())[:200]}); "
+        f"correct it{made_for if may_need_other else ''}"
+    ) from error
+
+
+def _place_of(error: Exception) -> str:
+    """Name the last line of the agent's own code that led to an error; nothing where only libraries have a part."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith("<") and not str(Path(frame.filename).resolve()).startswith(_LIBRARIES)
+    ]
+    return f" in {frames[-1].filename}, line {frames[-1].lineno}," if frames else ""
 
 
 def _first_step(agent: Agent, key: PRNGKey, observation: Observation) -> tuple[Action, Memory, Memory]:

@@ -5,7 +5,7 @@ sums up each task in a :class:`TaskRow`.
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,7 @@ from typing import Any, Final
 import jax
 import numpy as np
 
-from jaxarc.config import AugmentationConfig, EvaluationConfig, JaxArcConfig
+from jaxarc.config import AugmentationConfig, ConfigValidationError, EvaluationConfig, JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.datasets.catalogue import GivenTasks
 from jaxarc.envs.compilation import require_own_jax
@@ -50,9 +50,11 @@ class Evaluation:
     submission: Submission
     score: Score | None  # None: the answers are unknown, as those of a hidden test set
     rows: tuple[TaskRow, ...]  # in the order of the task set
+    answers_visible: bool = False  # to the agent, so that the score is none by the rules of ARC
 
     def __repr__(self) -> str:
-        return f"Evaluation({len(self.rows)} tasks, {'answers unknown' if self.score is None else self.score})"
+        visible = ", answers_visible=True: no score by the rules of ARC" if self.answers_visible else ""
+        return f"Evaluation({len(self.rows)} tasks, {'answers unknown' if self.score is None else self.score}{visible})"
 
 
 def evaluate(
@@ -84,18 +86,24 @@ def evaluate(
             one grid into another, and is not a score by the rules of ARC. Demonstrations, if shown, are then the tests.
         on_progress: called with episodes done and episodes in all.
         flat_actions: as of ``make``, and of no effect: either form of an action is understood.
-        **fields: changes of the rules, as ``make`` takes them.
+        **fields: changes of the rules, as ``make`` takes them, but for those that are described above.
 
     Raises:
-        AgentMismatchError: the agent needs other observations or takes other actions.
-        ConfigValidationError: the rules would show the answer.
+        AgentMismatchError: the agent fails, needs other observations or takes other actions.
+        ConfigValidationError: the rules would show the answer, or a field is one that an evaluation has to choose.
         UnknownAnswerError: ``answers_visible``, and an answer is unknown.
         TypeError: the tasks are those of a generator, which have no end.
         ValueError: a task does not fit the canvas, or the actions have no numbers and the agent returns one.
     """
     require_own_jax()
     config = config or EvaluationConfig()
+    _require_free(fields, config, answers_visible)
     found, rules = tasks_and_rules(tasks, rules, fields)
+    if rules.observation.reveal_target and not answers_visible:
+        raise ConfigValidationError(
+            "observation.reveal_target=True shows the answer, which an evaluation hides; write answers_visible=True to "
+            "measure how well the agent edits towards it, which is no score by the rules of ARC"
+        )
     if not isinstance(found, TaskSet):
         raise TypeError(
             f"evaluate plays each test of a task set, and {tasks!r:.100} makes tasks without end; evaluate on a data "
@@ -107,14 +115,33 @@ def evaluate(
     specs = _make_specs(tasks, _episodes_per_input(config))
     key = jax.random.key(config.seed)
     episodes = play_episodes(agent, params, specs, key, config.batch_size, on_progress)
-    return _score(tasks, episodes, config)
+    return dataclasses.replace(_score(tasks, episodes, config), answers_visible=answers_visible)
+
+
+def _require_free(fields: Mapping[str, Any], config: EvaluationConfig, answers_visible: bool) -> None:
+    """Refuse fields that would have no effect, since an evaluation chooses them itself."""
+    chosen = {**_RULES_OF_ARC, "mode": _mode(answers_visible), **dataclasses.asdict(_augmentation(config))}
+    for name, value in fields.items():
+        if name == "augmentation" or (name in chosen and value != chosen[name]):
+            instead = {"mode": "answers_visible shows the answers"}.get(name, "augmentations are for config.votes")
+            raise ConfigValidationError(
+                f"evaluate chooses {name} itself, {chosen.get(name, 'by config')!r} here, got {value!r:.100}; leave it "
+                f"out{'' if name in _RULES_OF_ARC else f', {instead}'}"
+            )
+
+
+def _mode(answers_visible: bool) -> str:
+    return "train" if answers_visible else "test"
+
+
+def _augmentation(config: EvaluationConfig) -> AugmentationConfig:
+    """Only votes are about augmented tasks: each sees the task turned or recolored, and its answer is turned back."""
+    return config.augmentation if config.votes else AugmentationConfig()
 
 
 def _make_params(tasks: TaskSet, rules: JaxArcConfig, config: EvaluationConfig, answers_visible: bool) -> EnvParams:
-    # Only votes are about augmented tasks: each sees the task turned or recolored, and its answer is turned back.
-    augmentation = config.augmentation if config.votes else AugmentationConfig()
-    mode = "train" if answers_visible else "test"
-    rules = rules.with_fields(**_RULES_OF_ARC, mode=mode, augmentation=augmentation)
+    augmentation = _augmentation(config)
+    rules = rules.with_fields(**_RULES_OF_ARC, mode=_mode(answers_visible), augmentation=augmentation)
     if answers_visible:  # the environment shows answers of demonstrations only, so each test becomes one
         tests = tuple(dataclasses.replace(task, train=task.test) for task in tasks)
         tasks = TaskSet(tasks.name, tests)

@@ -13,7 +13,7 @@ import numpy as np
 from jaxarc.agents import EditAgent
 from jaxarc.agents.experiment import Experiment
 from jaxarc.agents.game_levels import RecordedLevel, load_levels, record_levels
-from jaxarc.agents.saved_agent import load_policy, saved_experiment
+from jaxarc.agents.saved_agent import SavedRun
 from jaxarc.config import ConfigValidationError
 from jaxarc.datasets import TaskSet
 from jaxarc.datasets.training_pairs import load_pairs
@@ -86,18 +86,21 @@ class EpisodeViewer:
         try:
             with warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always")
-                episodes = self._episodes()
+                saved = SavedRun.open(self._folder, "last")
+                episodes = self._episodes(saved)
             note = "; ".join(str(one.message) for one in warned)
         except _UNPLAYABLE as error:
             reason = f"the agent of update {update} cannot be shown: {error}"
             self._shown = before._replace(number=before.number + 1, note=reason)
             return
-        newest = {"update": update, "solved": [episode["solved"] for episode in episodes]}
+        played = saved.checkpoint.record.update  # newer than ``update`` where the run has saved another meanwhile
+        self._seen = max(self._seen, played)
+        newest = {"update": played, "solved": [episode["solved"] for episode in episodes]}
         self._shown = _Shown(before.number + 1, note, episodes, [*before.history, newest][-_MOST_KEPT:])
 
-    def _episodes(self) -> list[dict[str, Any]]:
-        experiment = saved_experiment(self._folder, "last")
-        policy, predictor = load_policy(self._folder, "last", self._seed)
+    def _episodes(self, saved: SavedRun) -> list[dict[str, Any]]:
+        experiment = saved.experiment
+        policy, predictor = saved.policy(self._seed)
         if experiment.game.name:
             levels = load_levels(experiment.game.replace(num_sets=0)).eval
             return [level_for_page(level) for level in record_levels(policy, levels)[: self._num_pairs]]

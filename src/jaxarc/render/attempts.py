@@ -5,7 +5,7 @@ without scripts that loads nothing, so it can be mailed or kept.
 """
 
 import base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from itertools import chain
@@ -25,6 +25,15 @@ _LEAST_CELL_WITH_LINES: Final = 4  # pixels
 _CARD_SIDE: Final = 90  # pixels of the longest side of a grid on the page
 _WORDS: Final = {"solved": "solved", "partly": "solved in part", "unsolved": "not solved", "unknown": "answer unknown"}
 
+MISSED: Final = {
+    "limit": "a limit was reached before a program explained a demonstration",
+    "none": "no program explains a demonstration",
+    "some": "programs explain some demonstrations",
+    "all": "a program explains all demonstrations, and its answer is wrong",
+    "error": "an error",
+}
+"""Why an output is not solved."""
+
 Grid = Int8[np.ndarray, "h w"]
 
 
@@ -35,7 +44,9 @@ class AttemptedTask(NamedTuple):
     demonstrations: Sequence[tuple[Grid, Grid]]  # input, output
     tests: Sequence[tuple[Grid, Grid]]  # input, answer; an unknown answer has no cell
     attempts: Sequence[Sequence[Grid]]  # at each test input
-    note: str = ""  # in words, such as an error
+    note: str = ""  # in words, such as the programs that were found
+    error: str = ""  # of a solver
+    missed: str = ""  # a key of MISSED, where an output is not solved and the reason is known
 
     @property
     def rights(self) -> list[bool]:
@@ -62,18 +73,25 @@ class AttemptedTask(NamedTuple):
 
 def write_attempts_page(tasks: Sequence[AttemptedTask], path: Path, title: str) -> None:
     """Write a card for each task into an HTML file, whole: test inputs, attempts, answers, demonstrations."""
-    counts = {outcome: sum(task.outcome == outcome for task in tasks) for outcome in _WORDS}
-    filters = "".join(
-        f'<label><input type="checkbox" id="{outcome}" checked> {_WORDS[outcome]} ({count:,})</label>'
-        for outcome, count in counts.items()
-        if count
-    )
+    filters = _filters(_WORDS, [task.outcome for task in tasks])
+    if any(task.missed for task in tasks):
+        filters += f"<b>Missed, since</b>{_filters(MISSED, [task.missed for task in tasks])}"
     page = files("jaxarc.render") / "page"
     html = (page / "attempts.html").read_text(encoding="utf-8")
     parts = {"title": escape(title), "filters": filters, "cards": "\n".join(map(_card, tasks))}
     for name, text in parts.items():
         html = html.replace(f"<!--{name}-->", text)
     write_whole(path, html.encode())
+
+
+def _filters(words: Mapping[str, str], found: Sequence[str]) -> str:
+    """Make a check box for each word that tasks have; without one, a rule of the page hides these tasks."""
+    counts = {name: found.count(name) for name in words}
+    return "".join(
+        f'<label><input type="checkbox" id="{name}" checked> {words[name]} ({count:,})</label>'
+        for name, count in counts.items()
+        if count
+    )
 
 
 def _card(task: AttemptedTask) -> str:
@@ -94,10 +112,16 @@ def _card(task: AttemptedTask) -> str:
         for source, target in task.demonstrations
     )
     name = escape(task.task_id)
-    note = f'<p class="note">{escape(task.note)}</p>' if task.note else ""
+    missed = MISSED.get(task.missed, "")
+    notes = "".join(
+        f'<p class="{kind}">{escape(text)}</p>'
+        for kind, text in (("missed", missed), ("error", task.error), ("note", task.note))
+        if text
+    )
+    classes = f"{task.outcome} missed-{task.missed}" if task.missed else task.outcome
     return (
-        f'<article class="{task.outcome}" id="task-{name}">'
-        f"<h2>{name} <small>{task.solved_share}</small></h2>{tests}{note}"
+        f'<article class="{classes}" id="task-{name}">'
+        f"<h2>{name} <small>{task.solved_share}</small></h2>{tests}{notes}"
         f"<details><summary>{len(task.demonstrations)} demonstrations</summary>{shown}</details></article>"
     )
 

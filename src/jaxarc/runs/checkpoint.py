@@ -2,13 +2,14 @@
 
 import dataclasses
 import hashlib
+import io
 import json
 import os
 import shutil
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -70,7 +71,11 @@ def save_checkpoint(path: Path, tree: Any, record: CheckpointRecord) -> None:
                     np.savez(file, **arrays)
                     file.flush()
                     os.fsync(file.fileno())
-                body = {"format": _FORMAT, "record": dataclasses.asdict(record), "files": _digests(part)}
+                body = {
+                    "format": _FORMAT,
+                    "record": dataclasses.asdict(record),
+                    "files": _digests((part / _ARRAYS).read_bytes()),
+                }
                 write_whole(part / _RECORD, json.dumps({"sha256": _digest_of(body), **body}).encode())
                 part.rename(path)
         finally:
@@ -87,45 +92,63 @@ def read_record(path: Path) -> CheckpointRecord:
     return CheckpointRecord(**_read(path)["record"])
 
 
-def check_checkpoint(path: Path) -> CheckpointRecord:
-    """Compare every byte with the digests of the record, and return it.
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that was read whole: a training that removes its folder meanwhile changes nothing."""
+
+    path: Path
+    record: CheckpointRecord
+    content: bytes = field(repr=False)  # of the file of arrays
+
+    def load(self, like: Tree, within: str = "") -> Tree:
+        """Return it, or a part of it, as a pytree with the structure, shapes and dtypes of ``like``.
+
+        The arrays are placed on the default device, whatever devices there were when they were saved.
+
+        Args:
+            like: arrays, or their shapes and dtypes from ``jax.eval_shape``.
+            within: where in the saved tree ``like`` begins, such as ``"learner.policy"``; all of it by default.
+
+        Raises:
+            CheckpointError: its arrays are not those of ``like``.
+        """
+        wanted = _named_arrays(like, within)
+        with np.load(io.BytesIO(self.content), allow_pickle=False) as file:
+            # An archive reads each array when it is asked for, so a part of a checkpoint takes no time for the rest.
+            # The dot keeps ``policy_old`` apart from ``policy``.
+            names = [name for name in file.files if f"{name}.".startswith(f"{within}." if within else "")]
+            saved = {name: file[name] for name in names}
+        _require_same(self.path, saved, wanted)
+        return jax.tree.unflatten(jax.tree.structure(like), [jax.device_put(saved[name]) for name in wanted])
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint, and compare every byte with the digests of its record.
 
     Raises:
         CheckpointError: there is no checkpoint, or it is damaged.
     """
-    content = _read(path)
+    body = _read(path)
     try:
-        is_whole = content["files"] == _digests(path)
-    except FileNotFoundError:
-        is_whole = False
-    if not is_whole:
+        content = (path / _ARRAYS).read_bytes()
+    except FileNotFoundError as error:
+        if not path.is_dir():
+            raise CheckpointError(f"the checkpoint {path} was removed while it was read; read another") from error
+        content = b""
+    if body["files"] != _digests(content):
         raise DamagedCheckpointError(
             f"{path} is damaged: {_ARRAYS} is missing or does not have its SHA-256; use another checkpoint"
         )
-    return CheckpointRecord(**content["record"])
+    return Checkpoint(path, CheckpointRecord(**body["record"]), content)
 
 
 def load_checkpoint(path: Path, like: Tree, within: str = "") -> Tree:
-    """Read a checkpoint, or a part of one, into a pytree with the structure, shapes and dtypes of ``like``.
-
-    The arrays are placed on the default device, whatever devices there were when they were saved.
-
-    Args:
-        path: its folder.
-        like: arrays, or their shapes and dtypes from ``jax.eval_shape``.
-        within: where in the saved tree ``like`` begins, such as ``"learner.policy"``; all of it by default.
+    """Read a checkpoint, or a part of one, see :meth:`Checkpoint.load`.
 
     Raises:
         CheckpointError: there is no checkpoint, it is damaged, or its arrays are not those of ``like``.
     """
-    check_checkpoint(path)
-    wanted = _named_arrays(like, within)
-    with np.load(path / _ARRAYS, allow_pickle=False) as file:
-        # An archive reads each array when it is asked for, so a part of a checkpoint
-        # does not cost the memory of all of it.
-        saved = {name: file[name] for name in file.files if name.startswith(within)}
-    _require_same(path, saved, wanted)
-    return jax.tree.unflatten(jax.tree.structure(like), [jax.device_put(saved[name]) for name in wanted])
+    return read_checkpoint(path).load(like, within)
 
 
 def _named_arrays(tree: Any, within: str = "") -> dict[str, Any]:
@@ -171,8 +194,8 @@ def _require_same(path: Path, there: dict[str, Any], wanted: dict[str, Any]) -> 
         )
 
 
-def _digests(folder: Path) -> dict[str, str]:
-    return {_ARRAYS: hashlib.sha256((folder / _ARRAYS).read_bytes()).hexdigest()}
+def _digests(content: bytes) -> dict[str, str]:
+    return {_ARRAYS: hashlib.sha256(content).hexdigest()}
 
 
 def _digest_of(body: dict[str, Any]) -> str:
@@ -206,8 +229,10 @@ class Checkpoints:
         if not broadcast_flag(self.at(record.update).exists()):
             save_checkpoint(self.at(record.update), tree, record)
 
-    def newest(self) -> CheckpointRecord | None:
-        """Return the record of the newest checkpoint that is not damaged; None where there never was one.
+    def newest(self) -> Checkpoint | None:
+        """Return the newest checkpoint that is not damaged; None where there never was one.
+
+        One that a running training removes meanwhile is chosen anew.
 
         Warns:
             DamagedCheckpointWarning: a newer one is damaged.
@@ -215,16 +240,14 @@ class Checkpoints:
         Raises:
             CheckpointError: all are damaged.
         """
-        updates = self.updates()
-        return self._first_sound(reversed(updates)) if updates else None
+        return self._first_sound(lambda updates: updates[::-1])
 
-    def best(self) -> CheckpointRecord | None:
-        """Return the record of the one with the highest score, of equal ones the later.
+    def best(self) -> Checkpoint | None:
+        """Return the one with the highest score, of equal ones the later.
 
         Where none was measured it is the newest. Warns and raises as :meth:`newest`.
         """
-        ranked = self._ranked()
-        return self._first_sound(ranked) if ranked else self.newest()
+        return self._first_sound(lambda updates: self._ranked(updates) or updates[::-1])
 
     def keep(self, last: int, best: int) -> None:
         """Remove all but the newest and the best ones."""
@@ -233,7 +256,7 @@ class Checkpoints:
         # Updates 10 20 30 40 with the scores 0.1 0.9 0.3 0.2, keep the last 2 and the
         # best 1: {30, 40} and {20}; 10 goes.
         updates = self.updates()
-        kept = {*updates[-last:], *self._ranked()[:best]}
+        kept = {*updates[-last:], *self._ranked(updates)[:best]}
         self._remove(update for update in updates if update not in kept)
 
     def remove_after(self, update: int) -> None:
@@ -244,22 +267,30 @@ class Checkpoints:
         for entry in (*self.path.glob(".*.part"), *self.path.glob(".*.removed")):
             shutil.rmtree(entry)
 
-    def _ranked(self) -> list[int]:
+    def _ranked(self, updates: Sequence[int]) -> list[int]:
         """Return the updates that have a score, the best first, of equal ones the later."""
         scores = {}
-        for update in self.updates():
+        for update in updates:
             with suppress(DamagedCheckpointError):  # reported when it is wanted
                 scores[update] = read_record(self.at(update)).score
         measured = [(score, update) for update, score in scores.items() if score is not None]
         return [update for _, update in sorted(measured, reverse=True)]
 
-    def _first_sound(self, updates: Iterable[int]) -> CheckpointRecord:
-        for update in updates:
-            try:
-                return check_checkpoint(self.at(update))
-            except DamagedCheckpointError as error:
-                warnings.warn(f"{error}", DamagedCheckpointWarning, stacklevel=3)
-        raise DamagedCheckpointError(f"every checkpoint in {self.path} is damaged; train again")
+    def _first_sound(self, rank: Callable[[list[int]], Sequence[int]]) -> Checkpoint | None:
+        updates = self.updates()
+        try:
+            for update in rank(updates):
+                try:
+                    return read_checkpoint(self.at(update))
+                except DamagedCheckpointError as error:
+                    warnings.warn(f"{error}", DamagedCheckpointWarning, stacklevel=3)
+        except CheckpointError:
+            if all(os.path.lexists(self.at(update)) for update in updates):
+                raise
+            return self._first_sound(rank)  # a running training removed one of them, so it has saved another
+        if updates:
+            raise DamagedCheckpointError(f"every checkpoint in {self.path} is damaged; train again")
+        return None
 
     def _remove(self, updates: Iterable[int]) -> None:
         """Take the name away first: a process that is killed amid leaves no half checkpoint that looks whole."""

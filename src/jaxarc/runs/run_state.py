@@ -13,7 +13,7 @@ from jaxarc.config.agent_training import WhichCheckpoint
 from jaxarc.config.build import spell
 from jaxarc.files import code_digest
 from jaxarc.parallel import allgather_text, digest, is_primary, require_same
-from jaxarc.runs.checkpoint import CheckpointError, CheckpointRecord, check_checkpoint, load_checkpoint
+from jaxarc.runs.checkpoint import Checkpoint, CheckpointError, CheckpointRecord, read_checkpoint
 from jaxarc.runs.folder import MetricsFile, RunConfig, RunFolder, RunFolderError, RunReport, library_versions
 
 State: TypeAlias = Any
@@ -95,35 +95,36 @@ def load_run_state(folder: RunFolder, experiment: RunConfig, like: State, kind: 
         IncompatibleRunError: the run was started with other choices.
         CheckpointError: every checkpoint is damaged.
     """
-    record = _newest(folder)
+    checkpoint = _newest(folder)
     metrics = MetricsFile(folder.metrics, kind)
-    if record is None:
+    if checkpoint is None:
         folder.checkpoints.remove_after(0)
         if is_primary():
             metrics.cut(0)
         return None
+    record = checkpoint.record
     require_same_choices(record.config, experiment.as_dict())
     if is_primary():
         warn_of_other_versions(record.versions, library_versions())
     # A run killed at update 50 with its newest checkpoint at 40 goes back to 40: later lines and checkpoints are
     # removed, and the updates 41 .. 50 are made again.
-    state = load_checkpoint(folder.checkpoints.at(record.update), like)
+    state = checkpoint.load(like)
     folder.checkpoints.remove_after(record.update)
     reports = metrics.cut(record.num_lines) if is_primary() else metrics.head(record.num_lines)
     return RunState(state, record.update, reports, record.seconds)
 
 
-def _newest(folder: RunFolder) -> CheckpointRecord | None:
-    """Return the record of the checkpoint that process 0 finds the newest sound one."""
-    record = folder.checkpoints.newest() if is_primary() else None
+def _newest(folder: RunFolder) -> Checkpoint | None:
+    """Return the checkpoint that process 0 finds the newest sound one."""
+    checkpoint = folder.checkpoints.newest() if is_primary() else None
     # Process 0 chooses, and the others check the same folder: without that, a disk that is slow to show files could let
     # two processes resume from different updates.
-    newest = allgather_text("" if record is None else str(record.update))[0]
-    return record if is_primary() or not newest else check_checkpoint(folder.checkpoints.at(int(newest)))
+    newest = allgather_text("" if checkpoint is None else str(checkpoint.record.update))[0]
+    return checkpoint if is_primary() or not newest else read_checkpoint(folder.checkpoints.at(int(newest)))
 
 
-def chosen_checkpoint(folder: RunFolder, which: WhichCheckpoint) -> CheckpointRecord:
-    """Return the record of the checkpoint with the highest score, mean over the seeds, or of the newest.
+def chosen_checkpoint(folder: RunFolder, which: WhichCheckpoint) -> Checkpoint:
+    """Return the checkpoint with the highest score, mean over the seeds, or the newest.
 
     Warns:
         DamagedCheckpointWarning: the checkpoint is damaged, and another one is used.
@@ -132,10 +133,10 @@ def chosen_checkpoint(folder: RunFolder, which: WhichCheckpoint) -> CheckpointRe
         CheckpointError: the folder has no checkpoint that can be used.
     """
     checkpoints = folder.checkpoints
-    record = checkpoints.best() if which == "best" else checkpoints.newest()
-    if record is None:
+    checkpoint = checkpoints.best() if which == "best" else checkpoints.newest()
+    if checkpoint is None:
         raise CheckpointError(f"there is no checkpoint in {checkpoints.path}; name the folder of a run of jaxarc train")
-    return record
+    return checkpoint
 
 
 class IncompatibleRunError(ConfigValidationError):

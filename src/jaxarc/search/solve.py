@@ -1,7 +1,7 @@
 """Solve a task: search under each naming of its colors, stack pieces, rank the answers, keep those that differ."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice
 from typing import Any, Final
@@ -89,13 +89,20 @@ class SearchResult:
     expected: tuple[tuple[str, float], ...] = ()  # the words that guidance found likeliest, with their probabilities
 
 
-def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfig = DEFAULT) -> SearchResult:
+def solve(
+    train: Sequence[tuple[Any, Any]],
+    test_input: Any,
+    config: SearchConfig = DEFAULT,
+    *,
+    on_progress: Callable[[int], None] = lambda applied: None,
+) -> SearchResult:
     """Search programs that explain the demonstrations, and return different answers for a test input.
 
     Args:
         train: demonstrations, input and output each, as arrays or lists of rows.
         test_input: a grid; its output is neither needed nor seen.
         config: limits of cost, states and time, and how many answers.
+        on_progress: called between two parts of the search with the number of words that were applied so far.
 
     Raises:
         TaskFormatError: there is no demonstration, or a grid breaks a rule of the format.
@@ -113,7 +120,7 @@ def solve(train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfi
     found: list[Found] = []
     searches: list[_Search] = []
     log_probs = None if guide is None else _guided(guide, train, test_input, config, began, found, searches)
-    ways = _Ways(train, test_input, config, began, found, searches)
+    ways = _Ways(train, test_input, config, began, found, searches, on_progress)
     namings = [(recolor, "none") for recolor in _recolors(train, test_input)]
     turns = [("none", orient) for orient in _orients(train, test_input)]
     for naming in namings:
@@ -284,7 +291,9 @@ class _Ways:
         began: float,
         found: list[Found],
         searches: list["_Search"],
+        on_progress: Callable[[int], None],
     ) -> None:
+        self._on_progress = on_progress
         self._train, self._test_input, self._config, self._began = train, test_input, config, began
         self._found, self._searches = found, searches
         self._own: dict[tuple[str, str], _Search] = {}
@@ -305,6 +314,7 @@ class _Ways:
                 if search.graph.is_cut and cost > _SECOND_COST:
                     break
                 self._found += search.answers(most, is_last)
+                self._on_progress(sum(one.graph.num_applied for one in self._searches))
                 can_grow = is_new and search.graph.frame < LARGEST
                 if search.knows_size or not can_grow or _is_sure(self._found):
                     break

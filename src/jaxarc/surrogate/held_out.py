@@ -20,7 +20,7 @@ from jaxarc.envs.state import ArcEnvState
 from jaxarc.evaluation import TaskResults, play_every_task
 from jaxarc.experts.lookahead import LookaheadAgent
 from jaxarc.files import locate_run, write_whole
-from jaxarc.runs.checkpoint import CheckpointError, load_checkpoint
+from jaxarc.runs.checkpoint import Checkpoint, CheckpointError
 from jaxarc.runs.folder import RunFolder, open_run_folder
 from jaxarc.surrogate.agreement import Agreement, GraphAccuracy
 from jaxarc.surrogate.lookahead_task import LookaheadTask, SurrogateAgent
@@ -90,30 +90,22 @@ def load_surrogate(run: str | Path, *, checkpoint: WhichCheckpoint = "best") -> 
         CheckpointError: there is no model that can be used, or the run trained an agent.
     """
     folder = open_run_folder(locate_run(Path(run)))
-    config = chosen_checkpoint(folder, checkpoint).config
+    chosen = chosen_checkpoint(folder, checkpoint)
+    config = chosen.record.config
     if not is_surrogate(config):
         raise CheckpointError(f"the run {folder.path} trained an agent; load it with jaxarc.load_agent")
-    return load_model(folder, make_task(build(SurrogateExperiment, config)), checkpoint)
+    return load_model(chosen, make_task(build(SurrogateExperiment, config)))
 
 
-def load_model(folder: RunFolder, task: SurrogateTask, which: WhichCheckpoint = "best") -> Model:
-    """Load the model out of a run folder, without the optimizer.
-
-    Args:
-        folder: of the run.
-        task: of its experiment.
-        which: the checkpoint that agrees best with the expert, or the newest.
-
-    Warns:
-        DamagedCheckpointWarning: the checkpoint is damaged, and another one is used.
+def load_model(checkpoint: Checkpoint, task: SurrogateTask) -> Model:
+    """Take the model of a task out of a checkpoint of its run, without the optimizer.
 
     Raises:
-        CheckpointError: the folder has no checkpoint that can be used.
+        CheckpointError: it is a checkpoint of another task.
     """
-    record = chosen_checkpoint(folder, which)
     # A fresh model gives structure and static fields; only the arrays come from the checkpoint.
     arrays, rest = eqx.partition(task.make_model(jax.random.key(0)), eqx.is_array)
-    return eqx.combine(load_checkpoint(folder.checkpoints.at(record.update), arrays, within="model"), rest)
+    return eqx.combine(checkpoint.load(arrays, within="model"), rest)
 
 
 def evaluate_model(task: SurrogateTask, model: Model, checkpoint: int) -> SurrogateEvaluation:

@@ -22,7 +22,7 @@ from jaxarc.evaluation import read_submission
 from jaxarc.play.play_site import Game
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.runs import RunFolder
-from jaxarc.runs.checkpoint import CheckpointRecord, Checkpoints, check_checkpoint, load_checkpoint
+from jaxarc.runs.checkpoint import CheckpointRecord, Checkpoints, load_checkpoint, read_checkpoint
 from jaxarc.traces import PairId, TraceCache
 from jaxarc.traces.trace_files import read_trace_file
 
@@ -108,7 +108,7 @@ class CheckpointSaving:
     def run(self, folder: Path, tell: Teller) -> None:
         checkpoints = Checkpoints(folder / "checkpoints")
         newest = checkpoints.newest()
-        done = newest.update if newest else 0
+        done = newest.record.update if newest else 0
         checkpoints.remove_after(done)
         for update in range(done + 1, self.count + 1):
             checkpoints.save(_tree(update), CheckpointRecord(update, update, 0.0, -abs(update - 2.0), {}, {}))
@@ -118,7 +118,6 @@ class CheckpointSaving:
     def check(self, folder: Path, told: list[str]) -> None:
         checkpoints = Checkpoints(folder / "checkpoints")
         for update in checkpoints.updates():
-            check_checkpoint(checkpoints.at(update))
             loaded = load_checkpoint(checkpoints.at(update), _tree(0))
             assert all(np.array_equal(loaded[name], array) for name, array in _tree(update).items())
         newest = max(checkpoints.updates(), default=0)
@@ -168,7 +167,7 @@ class TrainCommand:
             run = RunFolder(config.parent)
             json.loads(config.read_bytes())
             for update in run.checkpoints.updates():
-                record = check_checkpoint(run.checkpoints.at(update))
+                record = read_checkpoint(run.checkpoints.at(update)).record
                 assert len(read_metrics(run.metrics)) >= record.num_lines, f"checkpoint {update} has lost reports"
 
     def result(self, folder: Path) -> dict[str, object]:

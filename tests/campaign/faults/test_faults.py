@@ -30,7 +30,7 @@ from jaxarc.cli.main import main
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.task_set import digest_of
 from jaxarc.experts import Painter
-from jaxarc.runs.checkpoint import CheckpointRecord, Checkpoints, check_checkpoint, save_checkpoint
+from jaxarc.runs.checkpoint import CheckpointRecord, Checkpoints, read_checkpoint, save_checkpoint
 from jaxarc.traces import TraceCache, record_traces
 
 _FILLER: Final = "filler"
@@ -203,7 +203,7 @@ def test_a_checkpoint_that_does_not_fit_is_named_and_the_others_stay(disk, room)
     with pytest.raises(OSError, match=f"{FULL}: '{disk.work / '2'}'"):
         save_checkpoint(disk.work / "2", large, RECORD)
     assert [entry.name for entry in disk.work.iterdir()] == ["1"]
-    check_checkpoint(disk.work / "1")
+    read_checkpoint(disk.work / "1")
     disk.make_room()
     save_checkpoint(disk.work / "2", large, RECORD)
 
@@ -218,5 +218,5 @@ def test_a_wrong_clock_changes_nothing_that_is_read(tasks, years, tmp_path):
     moment = time.time() + years * 365 * 86400
     for place, path in enumerate(sorted(tmp_path.rglob("*"))):
         os.utime(path, (moment, moment - place))
-    assert checkpoints.newest().update == 3
+    assert checkpoints.newest().record.update == 3
     assert {trace.unit_hash: trace for trace in cache.traces()} == recorded

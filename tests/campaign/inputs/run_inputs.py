@@ -17,7 +17,7 @@ from jaxarc.cli.settings import read_experiment
 from jaxarc.envs import arc_reset
 from jaxarc.io.serialization import MAGIC, StateFileError, load_state_efficiently, save_state_efficiently
 from jaxarc.runs import CheckpointError, RunFolder
-from jaxarc.runs.checkpoint import CheckpointRecord, check_checkpoint, save_checkpoint
+from jaxarc.runs.checkpoint import CheckpointRecord, read_checkpoint, save_checkpoint
 from jaxarc.runs.folder import MetricsFile, RunFolderError
 from jaxarc.tasks import UnknownTaskError
 from jaxarc.testing import create_test_config
@@ -47,7 +47,7 @@ def checkpoint_record(folder: Path) -> Target:
 
     def read(content: bytes) -> None:
         (path / "record.json").write_bytes(content)
-        check_checkpoint(path)
+        read_checkpoint(path)
 
     return Target(read, (CheckpointError,), ((path / "record.json").read_bytes(),), _RECORD_WORDS)
 

@@ -274,7 +274,7 @@ class GrowthLearner {
         if (is_new) found.push_back({places, own});
         Evidence& one = found[static_cast<size_t>(number)];
         one.targets |= uint32_t{1} << target;
-        one.is_same &= same == target;
+        one.is_same &= same != 0 && same == target;  // where no neighbor is x there is no x to take
         if (is_open) (is_now ? one.now : one.later) += static_cast<int32_t>(last - first);
       });
     }
