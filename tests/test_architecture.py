@@ -121,7 +121,7 @@ HOST_CALLBACKS = ("pure_callback", "io_callback", "debug.callback", "debug.print
 # Folder -> the most lines that it may have, Python and C++; "" is for the files beside the folders. Raising a number
 # needs a reason in the commit; a folder that shrinks takes its number down.
 MAX_LINES = {
-    "": 2290,
+    "": 2380,
     "adapters": 2130,
     "agents": 3850,
     "benchmarks": 1110,
@@ -131,7 +131,7 @@ MAX_LINES = {
     "envs": 4700,
     "evaluation": 1470,
     "experts": 2760,
-    "games": 3050,
+    "games": 3080,
     "io": 210,
     "native": 5350,
     "nn": 580,

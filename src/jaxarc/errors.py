@@ -5,7 +5,8 @@ An error class derives from :class:`JaxarcError` and from the builtin class that
 ``except JaxarcError`` catches every mistake that jaxarc found itself.
 """
 
-from typing import ClassVar
+import operator
+from typing import Any, ClassVar
 
 
 def visible(text: str) -> str:
@@ -44,3 +45,17 @@ class JaxarcWarning(UserWarning):
     def __str__(self) -> str:
         """Return the message in one line."""
         return visible(super().__str__())
+
+
+def whole_number(value: Any, name: str, error: type[JaxarcError]) -> int:
+    """Return an integer of Python, NumPy or JAX as an ``int``, where a float, a text or a list is a mistake.
+
+    ``int(3.7)`` is 3, and ``np.uint8(20) * 64`` is 0.
+
+    Raises:
+        error: the value is none; the message begins with ``name``.
+    """
+    try:
+        return operator.index(value)
+    except TypeError as wrong:
+        raise error(f"{name} is a whole number, got {value!r:.40}; pass an int") from wrong

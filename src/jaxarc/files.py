@@ -1,11 +1,13 @@
-"""Write files whole, name them, put checksums on objects of JSON, and find the user's folders.
+"""Write files whole, read others' texts, name files, put checksums on JSON, and find the user's folders.
 
 ``write_whole`` writes to a temporary name in the same folder, flushes it to the disk and renames it.
+``read_lines`` and ``read_json_lines`` read texts that other programs wrote, such as recordings and tables.
 ``file_names`` turns ids into names of files, so that no name from a file is a path.
 ``add_checksum`` and ``verify_checksum`` find a change that leaves the text valid JSON. ``compiled_folder`` returns the
 folder in which JAX keeps compiled programs, private and sound.
 """
 
+import codecs
 import hashlib
 import json
 import os
@@ -14,12 +16,13 @@ import secrets
 import stat
 import tempfile
 import unicodedata
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from jaxarc.errors import JaxarcError, UsageError, visible
+from jaxarc.errors import JaxarcError, JaxarcWarning, UsageError, visible
 
 CHECKSUM: Final = "sha256"  # the field that add_checksum adds
 COMPILED_BYTES: Final = 2**30  # of compiled programs that are kept; the least recently used go first
@@ -30,6 +33,10 @@ _DEVICES: Final = re.compile(
 _PACKAGE: Final = Path(__file__).resolve().parent
 TRAINED: Final = _PACKAGE / "trained"  # agents that the package brings, as runs
 _DIGITS: Final = 16  # hexadecimal digits of the SHA-256 that are kept
+
+
+class CutFileWarning(JaxarcWarning):
+    """The last line of a file is incomplete: what wrote it was stopped, or the copy is not whole."""
 
 
 class ChecksumError(JaxarcError, ValueError):
@@ -84,6 +91,71 @@ def names_file(path: Path) -> Iterator[None]:
         if error.errno is None:  # an error of ours, which says all
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def decode_text(content: bytes, source: str, error: type[JaxarcError]) -> str:
+    """Decode UTF-8 with or without a byte order mark, as editors and spreadsheets write it.
+
+    Raises:
+        error: the bytes are not UTF-8; the message starts with ``source``.
+    """
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as wrong:
+        raise error(f"{source}: not UTF-8 text (byte {wrong.start}); save the file as UTF-8") from wrong
+
+
+def read_lines(path: str | Path, error: type[JaxarcError]) -> Iterator[str]:
+    """Read a text that another program wrote, line by line, with their ends.
+
+    Only a line feed ends a line: U+2028, U+2029 and U+0085, at which :meth:`str.splitlines` splits, may stand in JSON
+    and in tables.
+
+    Args:
+        path: the file, UTF-8 with or without a byte order mark.
+        error: the class of errors for this kind of file.
+
+    Raises:
+        error: a line is not UTF-8.
+        OSError: the file cannot be read.
+    """
+    with Path(path).open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            yield decode_text(line, f"{path}, line {number}", error)
+
+
+def read_json_lines(path: str | Path, error: type[JaxarcError]) -> Iterator[tuple[str, Any]]:
+    """Read a file of JSON that has one value a line, and pass over blank lines; see :func:`read_lines`.
+
+    A last line that is cut, as after a kill of what wrote it, is left out with a :class:`CutFileWarning`.
+
+    Yields:
+        Where the value stands, the start of a message about it, and the value.
+
+    Raises:
+        error: a line is not UTF-8 or not JSON.
+        OSError: the file cannot be read.
+    """
+    with Path(path).open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            where = f"{path}, line {number}"
+            if not line.removeprefix(codecs.BOM_UTF8).strip():
+                continue
+            try:
+                found = _json_of(decode_text(line, where, error), where, error)
+            except error:
+                if number == 1 or line.endswith(b"\n"):
+                    raise
+                warnings.warn(f"{where} is cut and left out; what wrote it was stopped", CutFileWarning, stacklevel=2)
+                return
+            yield where, found
+
+
+def _json_of(text: str, where: str, error: type[JaxarcError]) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as wrong:
+        raise error(f"{where}: not JSON ({wrong}); write one object a line") from wrong
 
 
 def file_names(texts: Iterable[str]) -> dict[str, str]:

@@ -85,6 +85,12 @@ def test_import_of_other_tasks_under_a_published_name_is_refused(archive, tmp_pa
     assert installed_names() == ()
 
 
+def test_a_zip_file_is_known_by_its_ending_in_any_case(tmp_path):
+    path = write_zip(tmp_path / "MINE.ZIP", {"a/easy.json": task_json(3)})
+    assert load_tasks(str(path)).task_ids == ("easy",)
+    assert run("import", path)[:2] == (0, f"MINE: 1 tasks in {installed_path('MINE')}\n")
+
+
 @pytest.mark.parametrize("kind", ["zip", "folder", "file"])
 def test_import_of_tasks_of_one_s_own(tmp_path, kind):
     path = tmp_path / "mine"

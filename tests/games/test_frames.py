@@ -9,6 +9,7 @@ import pytest
 
 import jaxarc.games
 from jaxarc.cli.main import main
+from jaxarc.files import CutFileWarning
 from jaxarc.games import GameEnvironment, GameError, Level
 from jaxarc.games.explorer import explore
 from jaxarc.games.frames import NUM_ACTIONS, OwnFrames, from_number, to_number
@@ -167,6 +168,17 @@ def test_a_recording_of_another_game_or_of_other_levels_is_told(recorded):
         (lambda data: data["frame"][0].pop(), ["line 2", "64x64"]),
         (lambda data: data["frame"][0][0].__setitem__(0, 16), ["line 2", "0 .. 15"]),
         (lambda data: data["frame"][0][0].append(3), ["line 2", "64x64"]),
+        (lambda data: data.update(frame={"0": 1}), ["line 2", "frame", "list"]),
+        (lambda data: data.update(frame=5), ["line 2", "frame", "list"]),
+        (lambda data: data.update(available_actions=["up"]), ["line 2", "available_actions", "'up'"]),
+        (lambda data: data.update(available_actions=[10**30]), ["line 2", "available_actions", "1 .. 7"]),
+        (lambda data: data.update(available_actions="12"), ["line 2", "available_actions", "list"]),
+        (lambda data: data["action_input"].update(id="ACTION6", data=[3, 4]), ["line 2", "[3, 4]"]),
+        (lambda data: data["action_input"].update(id="ACTION6", data={"x": 10**30}), ["line 2", "ACTION6", "0 .. 63"]),
+        (lambda data: data["action_input"].update(id=6, data={"x": 1.5, "y": 2}), ["line 2", "1.5"]),
+        (lambda data: data.update(win_levels=10**9), ["line 2", "1000000000", "1000"]),
+        (lambda data: data.update(levels_completed=3), ["line 2", "levels_completed 3", "win_levels 2"]),
+        (lambda data: data.update(levels_completed=-1), ["line 2", "levels_completed -1"]),
     ],
 )
 def test_a_damaged_line_is_named(recorded, change, quoted):
@@ -176,6 +188,32 @@ def test_a_damaged_line_is_named(recorded, change, quoted):
     with pytest.raises(GameRecordingError) as caught:
         read_recording(recorded)
     assert all(word in str(caught.value) for word in quoted)
+
+
+def test_a_recording_of_any_editor_is_read(recorded):
+    text = recorded.read_text()
+    assert text.count("\n") == 5
+    reason = '"reasoning": "\u2028one\u2029two\x85three"'
+    text = text.replace('"reasoning": null', reason).replace("\n", "\r\n\r\n")
+    recorded.write_text(text, encoding="utf-8-sig", newline="")
+    assert is_recording(recorded)
+    verify_recording(read_recording(recorded), walk())
+
+
+@pytest.mark.parametrize("ending", [b'{"timestamp": "', b'"\xc3', b"\0\0"])
+def test_a_last_line_that_a_kill_cut_is_left_out_with_a_warning(recorded, ending):
+    with recorded.open("ab") as file:
+        file.write(ending)
+    with pytest.warns(CutFileWarning, match="line 6 is cut"):
+        assert len(read_recording(recorded).steps) == 5
+
+
+@pytest.mark.parametrize(("content", "quoted"), [(b"\xff\xfe{\0", "line 1: not UTF-8"), (b"{}\n{\n{}\n", "line 1 ")])
+def test_what_is_cut_elsewhere_is_an_error(tmp_path, content, quoted):
+    path = tmp_path / "other.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(GameRecordingError, match=quoted):
+        read_recording(path)
 
 
 def test_what_is_no_recording_is_refused(tmp_path):

@@ -52,8 +52,8 @@ def test_a_wrong_line_is_named(tmp_path, change, complaint):
         read_trace_file(tmp_path / "bad.jsonl")
 
 
-def test_a_text_may_hold_a_separator_of_lines(tmp_path):
+def test_a_text_may_hold_a_separator_of_lines_and_a_byte_order_mark(tmp_path):
     line = {"task_id": "a\u2028b\x85", "pair_index": 0, "actions": [[34, 0, 0, 0, 0]]}
-    (tmp_path / "odd.jsonl").write_text(json.dumps(line, ensure_ascii=False) + "\r\n", encoding="utf-8")
+    (tmp_path / "odd.jsonl").write_text(json.dumps(line, ensure_ascii=False) + "\r\n", encoding="utf-8-sig")
     (found,) = read_trace_file(tmp_path / "odd.jsonl")
     assert found.pair_id.task_id == "a\u2028b\x85"

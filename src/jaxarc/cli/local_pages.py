@@ -133,7 +133,7 @@ def _game(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "G
 
     compiling = Console(stderr=True).status("Compiling the environment ...")
     path = Path(task)
-    if path.suffix != ".jsonl":
+    if path.suffix.lower() != ".jsonl":
         found = find_task(task)
         pair_id = pair_id_of(found.tasks, found.task_id, pair)
         with compiling:

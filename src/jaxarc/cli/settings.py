@@ -189,11 +189,11 @@ def _read_file(file: Path) -> dict[str, Any]:
     """Read topics from YAML or JSON, in the shape of ``--show`` or in that of a run folder."""
     try:
         _require_plain(file)
-        if file.suffix == ".json":
+        if file.suffix.lower() == ".json":
             json.loads(file.read_bytes())  # half a file may still be YAML
         config = OmegaConf.to_container(OmegaConf.load(file))
     except (YAMLError, ValueError) as error:
-        kind = "JSON" if file.suffix == ".json" else "YAML"
+        kind = "JSON" if file.suffix.lower() == ".json" else "YAML"
         raise ConfigValidationError(
             f"jaxarc train: {file} is not {kind}: {error}; bring the file back, or name another config"
         ) from error

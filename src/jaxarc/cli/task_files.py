@@ -148,7 +148,8 @@ def _download_one(name: str, again: bool) -> None:
 
 
 def _name_for(path: Path, name: str | None) -> str:
-    chosen = name if name is not None else path.resolve().name.removesuffix(".zip").removesuffix(".json")
+    file = path.resolve()
+    chosen = name if name is not None else file.stem if file.suffix.lower() in (".zip", ".json") else file.name
     try:
         check_set_name(chosen)
     except ValueError as error:
@@ -165,6 +166,6 @@ def _name_for(path: Path, name: str | None) -> str:
 def _read(path: Path, name: str) -> TaskSet:
     if name in ARCHIVES:
         return read_archive(path, ARCHIVES[name], name)
-    if path.is_file() and (path.suffix == ".zip" or zipfile.is_zipfile(path)):
+    if path.is_file() and (path.suffix.lower() == ".zip" or zipfile.is_zipfile(path)):
         return read_zip(path)
     return read_json(path)

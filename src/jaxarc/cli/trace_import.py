@@ -55,7 +55,7 @@ def import_traces(
     tasks = load_tasks(dataset)
     console = Console()
     of_minari = str(file).startswith(PREFIX)
-    is_ours = file.suffix == ".jsonl" or of_minari
+    is_ours = file.suffix.lower() == ".jsonl" or of_minari
     people = None if is_ours else convert_sessions(read_human_sessions(file), tasks)
     lines = read_minari(str(file).removeprefix(PREFIX)) if of_minari else read_trace_lines(file)
     candidates, rejected = _read_lines(lines, tasks) if people is None else _of_people(people, tasks)

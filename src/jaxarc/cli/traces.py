@@ -84,7 +84,7 @@ def verify(
         jaxarc traces verify plays/NAME.jsonl
     """
     console = Console()
-    if dataset.endswith(".jsonl"):
+    if dataset.lower().endswith(".jsonl"):
         if not _verify_file(Path(dataset), of_file, console):
             raise typer.Exit(1)
         return

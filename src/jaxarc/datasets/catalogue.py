@@ -201,7 +201,7 @@ def _sample(name: str) -> TaskSet:
 
 
 def _read_path(path: str | Path) -> TaskSet:
-    return read_zip(Path(path)) if Path(path).suffix == ".zip" and Path(path).is_file() else read_json(path)
+    return read_zip(Path(path)) if Path(path).suffix.lower() == ".zip" and Path(path).is_file() else read_json(path)
 
 
 def _checked(name: str, tasks: Any) -> TaskSet:

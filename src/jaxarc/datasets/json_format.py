@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from jaxarc.files import decode_text
 from jaxarc.tasks.raw_task import (
     UNKNOWN,
     Pair,
@@ -64,15 +65,13 @@ def parse_json(content: bytes, source: str) -> Any:
     Raises:
         TaskFormatError: the text is not such JSON; the message starts with ``source``.
     """
+    text = decode_text(content, source, TaskFormatError)
     # Parsing makes one list for each row of each grid. The garbage collector would walk over all of them again and
     # again, which doubles the time, and parsed JSON has no cycles to collect.
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        text = content.decode("utf-8-sig")
         return json.loads(text, object_pairs_hook=_object_of, parse_constant=_refuse_constant)
-    except UnicodeDecodeError as error:
-        raise TaskFormatError(f"{source}: not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
     except json.JSONDecodeError as error:
         raise TaskFormatError(
             f"{source}: not JSON at line {error.lineno}, column {error.colno}: {error.msg}; is the file complete?"

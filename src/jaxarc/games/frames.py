@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int8, Int32
 
+from jaxarc.errors import whole_number
 from jaxarc.games.engine import FRAME_SIDE, NOT_FINISHED, RESET, GameEnvironment, GameParams, GameState
 from jaxarc.games.game import CLICK, UNDO, GameError
 from jaxarc.games.scoring import game_score
@@ -40,6 +41,7 @@ def to_number(action: int, x: int = 0, y: int = 0) -> int:
     Raises:
         GameError: there is no such action, or the click is outside the frame.
     """
+    action, x, y = (whole_number(value, name, GameError) for value, name in ((action, "an action"), (x, "x"), (y, "y")))
     if action == CLICK:
         if not (0 <= x < FRAME_SIDE and 0 <= y < FRAME_SIDE):
             raise GameError(f"a click is on a cell 0 .. {FRAME_SIDE - 1} of the frame, got x {x}, y {y}")
@@ -55,12 +57,23 @@ def from_number(number: int) -> tuple[int, int, int]:
     Raises:
         GameError: there is no such number.
     """
+    number = whole_number(number, "an action", GameError)
     if not 0 <= number < NUM_ACTIONS:
         raise GameError(f"an action is a number 0 .. {NUM_ACTIONS - 1}, got {number}")
     if number < len(SIMPLE):
         return SIMPLE[number], 0, 0
     y, x = divmod(number - len(SIMPLE), FRAME_SIDE)
     return CLICK, x, y
+
+
+def as_move(action: int, x: int = 0, y: int = 0) -> tuple[int, int, int]:
+    """Return one of ARC-AGI-3's actions, 0 RESET .. 7, as Python's integers; x and y are 0 without a click.
+
+    Raises:
+        GameError: there is no such action, or the click is outside the frame.
+    """
+    action = whole_number(action, "an action", GameError)
+    return (RESET, 0, 0) if action == RESET else from_number(to_number(action, x, y))
 
 
 def camera(height: int, width: int) -> tuple[int, int, int]:
@@ -117,10 +130,9 @@ class FrameGame(abc.ABC):
         Raises:
             GameError: there is no such action, or the game was not started.
         """
-        if action != RESET:
-            to_number(action, x, y)
-            if self.seen is None:
-                raise GameError(f"game {self.name!r} was not started; send RESET first")
+        action, x, y = as_move(action, x, y)
+        if action != RESET and self.seen is None:
+            raise GameError(f"game {self.name!r} was not started; send RESET first")
         level = 0 if self.seen is None else min(self.seen.levels_completed, len(self.spent) - 1)
         self.seen = self.perform(action, x, y)
         if self.seen.full_reset or not self.spent:

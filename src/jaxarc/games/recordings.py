@@ -9,10 +9,12 @@ import numpy as np
 from jaxtyping import Int8
 
 from jaxarc.errors import JaxarcError
-from jaxarc.games.engine import FRAME_SIDE
-from jaxarc.games.frames import STATES, FrameGame, Seen
-from jaxarc.games.game import CLICK
+from jaxarc.files import read_json_lines
+from jaxarc.games.engine import FRAME_SIDE, RESET
+from jaxarc.games.frames import STATES, FrameGame, Seen, as_move
+from jaxarc.games.game import CLICK, UNDO, GameError
 
+MAX_LEVELS: Final = 1000  # of a game in a file; those of ARC-AGI-3 have about ten
 _FIELDS: Final = {"game_id": str, "state": str, "levels_completed": int, "win_levels": int, "action_input": dict}
 
 
@@ -51,6 +53,7 @@ class GameRecorder:
             GameError: there is no such action.
             OSError: the file cannot be written.
         """
+        action, x, y = as_move(action, x, y)
         seen = self.game.send(action, x, y)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
@@ -79,18 +82,15 @@ def to_line(game: str, recorded: RecordedMove) -> str:
 
 
 def read_recording(path: str | Path) -> GameRecording:
-    """Read a recording of this package or of arc_agi.
+    """Read a recording of this package or of arc_agi; see :func:`jaxarc.files.read_json_lines`.
 
     Raises:
         GameRecordingError: the file is none, names two games, or has no frames; the message names the line.
         OSError: the file cannot be read.
     """
     game, steps = "", []
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        data = _parse(line, where)
+    for where, line in read_json_lines(path, GameRecordingError):
+        data = _data_of(line, where)
         if steps and data["game_id"] != game:
             raise GameRecordingError(f"{where} is of game {data['game_id']!r}, the lines before of {game!r}")
         game = data["game_id"]
@@ -117,20 +117,16 @@ def verify_recording(recording: GameRecording, game: FrameGame) -> None:
 
 def is_recording(path: Path) -> bool:
     """Whether the first line of a file is one of a recording."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        try:
-            _parse(file.readline(), str(path))
-        except GameRecordingError:
-            return False
+    try:
+        where, line = next(read_json_lines(path, GameRecordingError), (str(path), None))
+        _data_of(line, where)
+    except GameRecordingError:
+        return False
     return True
 
 
-def _parse(line: str, where: str) -> dict[str, Any]:
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise GameRecordingError(f"{where} is no JSON ({error})") from error
-    data = found.get("data") if isinstance(found, dict) else None
+def _data_of(line: Any, where: str) -> dict[str, Any]:
+    data = line.get("data") if isinstance(line, dict) else None
     if not isinstance(data, dict) or not all(type(data.get(name)) is kind for name, kind in _FIELDS.items()):
         raise GameRecordingError(f"{where} is no line of a recording: it needs data with {', '.join(_FIELDS)}")
     return data
@@ -140,20 +136,37 @@ def _recorded(data: dict[str, Any], where: str) -> RecordedMove:
     given = data["action_input"]
     # By name, as arc_agi writes them, or by number.
     names = {str(number): number for number in range(8)} | {f"ACTION{number}": number for number in range(1, 8)}
-    names["RESET"] = 0
+    names["RESET"] = RESET
     action = names.get(str(given.get("id")), -1)
     place = given.get("data") or {}
-    x, y = (place.get(name, 0) for name in ("x", "y")) if action == CLICK else (0, 0)
-    if action not in names.values() or type(x) is not int or type(y) is not int:
-        raise GameRecordingError(f"{where} has no action of ARC-AGI-3: {given!r:.80}")
+    try:
+        action, x, y = as_move(action, *(place.get(name, 0) for name in ("x", "y")))
+    except (AttributeError, GameError) as error:
+        raise GameRecordingError(
+            f"{where} has no action of ARC-AGI-3, which are RESET, ACTION1 .. ACTION7, and ACTION6 with a cell x, y "
+            f"0 .. {FRAME_SIDE - 1}: {given!r:.80}"
+        ) from error
     if data["state"] not in STATES:
         raise GameRecordingError(f"{where} has the state {data['state']!r:.40}; there are {', '.join(STATES)}")
-    frames = [_frame(frame, where) for frame in data.get("frame") or []]
-    available = [int(number) for number in data.get("available_actions") or []]
     completed, levels = data["levels_completed"], data["win_levels"]
-    return RecordedMove(
-        action, x, y, Seen(frames, data["state"], completed, levels, available, bool(data.get("full_reset")))
-    )
+    if not 0 <= completed <= levels <= MAX_LEVELS:
+        raise GameRecordingError(
+            f"{where} has levels_completed {completed!r:.40} of win_levels {levels!r:.40}; a game has 0 .. "
+            f"{MAX_LEVELS} levels, and completes no more than it has"
+        )
+    available = _list(data, "available_actions", where)
+    if not all(type(number) is int and RESET <= number <= UNDO for number in available):
+        raise GameRecordingError(f"{where} has available_actions {available!r:.80}; they are numbers 1 .. 7")
+    frames = [_frame(frame, where) for frame in _list(data, "frame", where)]
+    seen = Seen(frames, data["state"], completed, levels, available, bool(data.get("full_reset")))
+    return RecordedMove(action, x, y, seen)
+
+
+def _list(data: dict[str, Any], name: str, where: str) -> list[Any]:
+    found = data.get(name) or []
+    if not isinstance(found, list):
+        raise GameRecordingError(f"{where} has {name} {found!r:.80}; it is a list")
+    return found
 
 
 def _frame(rows: Any, where: str) -> Int8[np.ndarray, "64 64"]:

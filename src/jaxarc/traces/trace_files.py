@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jaxarc.errors import JaxarcError, JaxarcWarning
 from jaxarc.experts.expert import ACTION_FORMATS, Action, Pair
-from jaxarc.files import ChecksumError, add_checksum, verify_checksum, write_whole
+from jaxarc.files import ChecksumError, add_checksum, decode_text, verify_checksum, write_whole
 from jaxarc.traces.units import ExpertSpec, PairId, Trace, WorkUnit
 
 if TYPE_CHECKING:  # tasks import JAX, which files of traces do without
@@ -127,11 +127,8 @@ def read_trace_lines(path: str | Path) -> Iterator[TraceLine | TraceFileError]:
         TraceFileError: the file is not UTF-8 text.
         OSError: the file cannot be read.
     """
-    try:
-        # Not splitlines: it also splits at characters that JSON texts may hold.
-        lines = Path(path).read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise TraceFileError(f"{path}: not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
+    # Not splitlines: it also splits at characters that JSON texts may hold.
+    lines = decode_text(Path(path).read_bytes(), str(path), TraceFileError).split("\n")
     # Lines are counted as they are read; each says how many were written, so a file cut between two lines is noticed.
     count = 0
     written = 0
