@@ -197,8 +197,7 @@ def _whole(value: Any) -> int:
     """Return a whole number, which the editor writes as a number or as a text: 5, 5.0 and "5", but not 5.5 or true."""
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,9}", value):
         return int(value)
-    is_whole = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
-    if not is_whole or abs(value) >= 1e9:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1 or abs(value) >= 1e9:
         raise _UnreadableError(f"cells, rows and columns are whole numbers, got {value!r:.40}")
     return int(value)
 
