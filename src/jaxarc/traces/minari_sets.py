@@ -108,7 +108,7 @@ def _new_set(dataset_id: str, episodes: Sequence[Any]) -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix=".jaxarc-", dir=root) as folder:
         _require_room(Path(folder) / "room", episodes)
         known = os.environ.get("MINARI_DATASETS_PATH")
-        os.environ["MINARI_DATASETS_PATH"] = folder
+        os.environ["MINARI_DATASETS_PATH"] = os.path.abspath(folder)  # Minari cannot write into a relative one
         try:
             yield
         finally:
