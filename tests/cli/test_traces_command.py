@@ -14,12 +14,14 @@ import pytest
 from run_command import run_command
 
 from jaxarc.cli.main import main
+from jaxarc.cli.replay_command import recorded_in_file
 from jaxarc.datasets import load_tasks
 from jaxarc.evaluation import read_recordings
 from jaxarc.files import without_checksum
 from jaxarc.parallel import host_cores
 from jaxarc.traces import TraceCache
 from jaxarc.traces import replay as replay_module
+from jaxarc.traces.trace_files import read_trace_file
 
 CELLS = ("--expert", "trace_experts:CellExpert")
 
@@ -117,6 +119,10 @@ def numbered_otherwise(tmp_path):
     return tmp_path / "first", tmp_path / "second"
 
 
+def lines_of(file):
+    return [line.pair_id for line in read_trace_file(file)]
+
+
 def test_traces_find_their_pairs_by_content_in_a_set_of_another_order(numbered_otherwise, cache, tmp_path):
     first, second = numbered_otherwise
     run("record", first, *CELLS, "--processes", 0, cache=cache)
@@ -129,6 +135,8 @@ def test_traces_find_their_pairs_by_content_in_a_set_of_another_order(numbered_o
     assert read_recordings(file, load_tasks(str(second))) == {
         ({"two": "2"}.get(task_id, task_id), 1 - index): actions for (task_id, index), actions in known.items()
     }
+    shown = [one.pair_id for one in recorded_in_file(file, str(second))]
+    assert shown == [({"two": "2"}.get(one, one), split, 1 - index) for one, split, index in lines_of(file)]
     nameless = tmp_path / "nameless.jsonl"
     lines = [json.loads(line) | {"dataset": ""} for line in file.read_text().splitlines()]
     nameless.write_text("".join(json.dumps(line) + "\n" for line in map(without_checksum, lines)))

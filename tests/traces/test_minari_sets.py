@@ -100,6 +100,14 @@ def test_sets_stand_beside_others_in_nested_namespaces(minari):
     assert minari.namespace.list_local_namespaces() == ["a", "a/b", "taken"]
 
 
+def test_the_folder_of_sets_may_be_a_relative_one(minari, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", "sets")
+    write("jaxarc/mine-v0")
+    assert [line.pair_id for line in sets.read_minari("jaxarc/mine-v0")] == list(PAIRS)
+    assert os.environ["MINARI_DATASETS_PATH"] == "sets"
+
+
 @pytest.mark.skipif(os.name != "posix", reason="Windows has no limit of a file's size")
 def test_a_full_disk_is_one_line_and_leaves_nothing(minari, tmp_path):
     import resource
