@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Equinox 0.13.8, JAX 0.11.2 on a CPU. Python 3.12 or later.
 #
-# One expects: with EQX_ON_ERROR=nan, which replaces raising in eqx.error_if on accelerators and under vmap, a value
-#   whose check fails becomes NaN, so that the mistake is visible in the result.
+# One expects: with EQX_ON_ERROR=nan, by which eqx.error_if goes on instead of raising, a value whose check fails
+#   becomes NaN or, without one, something as visible.
 # What happens: float32 and float16 become NaN, integers become their largest number, bool becomes True, and bfloat16
 #   comes back unchanged: the failed check leaves no trace.
 # Why it matters: a check in mixed precision is silently off. And an action or an index of 2147483647 is clipped by the
