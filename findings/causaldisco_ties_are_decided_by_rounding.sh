@@ -3,7 +3,7 @@
 #
 # One expects: var_sortability of standardized data is 0.5, as all variances are equal and ties count one half.
 # What happens: the default tolerance is 0.0, and variances that should be 1 differ in the last digit. So the result is
-#   decided by rounding: with two variables it is 0 or 1, and the same samples in reverse order give another value.
+#   decided by rounding: with two variables it may be 0 or 1, and the same samples in reverse order give another value.
 #   With tol=1e-9 it is 0.5 for all.
 # Why it matters: var_sortability is reported to show that a benchmark cannot be solved by sorting variances, and
 #   standardizing is the cure. A table may then say "0.98" or "0.0" of data in which nothing can be sorted.

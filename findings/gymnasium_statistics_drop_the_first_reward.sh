@@ -56,6 +56,6 @@ for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
     assert seen == (wrong if is_bad else right)
 EOF
 for version in 1.3.0 1.4.0; do
-    "$folder/venv/bin/pip" install --quiet "gymnasium==$version" numpy==2.2.6
+    "$folder/venv/bin/pip" install --quiet --no-compile "gymnasium==$version" numpy==2.2.6
     "$folder/venv/bin/python" "$folder/episodes.py"
 done

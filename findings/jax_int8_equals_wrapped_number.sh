@@ -10,7 +10,7 @@ set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "${PYTHON:-python3}" -m venv "$folder/venv"
-"$folder/venv/bin/pip" install --quiet jax==0.11.2 jaxlib==0.11.2 numpy==2.4.6
+"$folder/venv/bin/pip" install --quiet --no-compile jax==0.11.2 jaxlib==0.11.2 numpy==2.4.6
 JAX_PLATFORMS=cpu "$folder/venv/bin/python" - <<'EOF'
 import jax
 import jax.numpy as jnp
