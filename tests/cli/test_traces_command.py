@@ -14,10 +14,14 @@ import pytest
 from run_command import run_command
 
 from jaxarc.cli.main import main
+from jaxarc.cli.replay_command import recorded_in_file
+from jaxarc.datasets import load_tasks
 from jaxarc.evaluation import read_recordings
+from jaxarc.files import without_checksum
 from jaxarc.parallel import host_cores
 from jaxarc.traces import TraceCache
 from jaxarc.traces import replay as replay_module
+from jaxarc.traces.trace_files import read_trace_file
 
 CELLS = ("--expert", "trace_experts:CellExpert")
 
@@ -100,6 +104,58 @@ def test_an_exported_file_is_read_by_evaluation_and_imported_again(data, cache, 
     assert imported.exit_code == 0, imported.output
     assert "2 traces imported, 0 rejected" in imported.output
     assert set(TraceCache(tmp_path / "other").traces()) < set(TraceCache(cache).traces())
+
+
+@pytest.fixture
+def numbered_otherwise(tmp_path):
+    """A set, and the same tasks with their pairs in another order, the second by another id."""
+    pairs = [{"input": [[color]], "output": [[color, color]]} for color in range(8)]
+    tasks = {"one": (pairs[:2], pairs[2:4]), "two": (pairs[4:6], pairs[6:])}
+    for name, step, ids in (("first", 1, {}), ("second", -1, {"two": "2"})):
+        (tmp_path / name).mkdir()
+        for task_id, (train, test) in tasks.items():
+            task = {"train": train[::step], "test": test[::step]}
+            (tmp_path / name / f"{ids.get(task_id, task_id)}.json").write_text(json.dumps(task))
+    return tmp_path / "first", tmp_path / "second"
+
+
+def lines_of(file):
+    return [line.pair_id for line in read_trace_file(file)]
+
+
+def test_traces_find_their_pairs_by_content_in_a_set_of_another_order(numbered_otherwise, cache, tmp_path):
+    first, second = numbered_otherwise
+    run("record", first, *CELLS, "--processes", 0, cache=cache)
+    file = tmp_path / "traces.jsonl"
+    run("export", first, file, *CELLS, "--pairs", "all", cache=cache)
+    imported = run("import", file, second, cache=tmp_path / "other")
+    assert imported.exit_code == 0, imported.output
+    assert "8 traces imported, 0 rejected" in imported.output
+    known = read_recordings(file)
+    assert read_recordings(file, load_tasks(str(second))) == {
+        ({"two": "2"}.get(task_id, task_id), 1 - index): actions for (task_id, index), actions in known.items()
+    }
+    shown = [one.pair_id for one in recorded_in_file(file, str(second))]
+    assert shown == [({"two": "2"}.get(one, one), split, 1 - index) for one, split, index in lines_of(file)]
+    nameless = tmp_path / "nameless.jsonl"
+    lines = [json.loads(line) | {"dataset": ""} for line in file.read_text().splitlines()]
+    nameless.write_text("".join(json.dumps(line) + "\n" for line in map(without_checksum, lines)))
+    verified = run("verify", nameless, "--dataset", second)
+    assert verified.exit_code == 0, verified.output
+
+
+def test_lines_of_another_program_find_their_pairs_by_what_they_solve(numbered_otherwise, cache, tmp_path):
+    first, second = numbered_otherwise
+    run("record", first, *CELLS, "--processes", 0, cache=cache)
+    file = tmp_path / "traces.jsonl"
+    run("export", first, file, *CELLS, "--pairs", "all", cache=cache)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    plain = [{name: line[name] for name in ("task_id", "split", "pair_index", "actions")} for line in lines]
+    plain.append(plain[0] | {"actions": [[34, 0, 0, 0, 0]]})
+    file.write_text("".join(json.dumps(line) + "\n" for line in plain))
+    imported = run("import", file, second, cache=tmp_path / "other")
+    assert "4 traces imported, 5 rejected" in imported.output  # the ids of the second task, and a lone submit
+    assert "1 actions end in a grid of 1x1, the output is 1x2" in imported.output
 
 
 def test_an_imported_trace_takes_the_place_of_a_longer_one_only(data, cache, tmp_path):

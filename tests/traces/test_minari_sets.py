@@ -1,5 +1,7 @@
 """Traces as a data set of Minari: what is written is read back, and what is of others is refused."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -62,6 +64,90 @@ def test_a_set_of_another_environment_is_refused_by_name(minari):
         list(sets.read_minari("cart/pole-v0"))
     with pytest.raises(sets.MinariError, match="no/such-v0"):
         list(sets.read_minari("no/such-v0"))
+
+
+def write(dataset_id, action_format="bbox", expert="me"):
+    spec = ExpertSpec(expert, 3, "", action_format)
+    known = zip(PAIRS.items(), ACTIONS[action_format], strict=True)
+    traces = {one: checked_trace(WorkUnit(pair, spec), actions) for (one, pair), actions in known}
+    sets.write_minari(dataset_id, traces, PAIRS, "my-tasks")
+
+
+@pytest.mark.parametrize(
+    "dataset_id",
+    [
+        *("painter", "my/painter", "a/b-v0", "my painter-v0", "", "/my-v0", "../my-v0", "my//x-v0", "data/my-v0"),
+        *("my/data/x-v0", "my/x-v0\n", "my/x-v", "my/x-v-1", "my/x-v00", "taken/x-v0/y-v0", "taken"),
+    ],
+)
+def test_an_id_that_minari_cannot_list_is_refused_before_anything_is_written(minari, tmp_path, dataset_id):
+    write("taken/x-v0")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(sets.MinariError, match="id"):
+        write(dataset_id)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert list(minari.list_local_datasets()) == ["taken/x-v0"]
+    if dataset_id != "taken/x-v0/y-v0":
+        with pytest.raises(sets.MinariError, match="id of a data set"):
+            list(sets.read_minari(dataset_id))
+
+
+def test_sets_stand_beside_others_in_nested_namespaces(minari):
+    ids = ["a/b/x-v0", "a/b/x-v1", "lone-v0", "taken/x-v0"]
+    for dataset_id in ids:
+        write(dataset_id)
+    assert sorted(minari.list_local_datasets()) == ids
+    assert minari.namespace.list_local_namespaces() == ["a", "a/b", "taken"]
+
+
+def test_the_folder_of_sets_may_be_a_relative_one(minari, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", "sets")
+    write("jaxarc/mine-v0")
+    assert [line.pair_id for line in sets.read_minari("jaxarc/mine-v0")] == list(PAIRS)
+    assert os.environ["MINARI_DATASETS_PATH"] == "sets"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no limit of a file's size")
+def test_a_full_disk_is_one_line_and_leaves_nothing(minari, tmp_path):
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, limits[1]))
+    try:
+        with pytest.raises(sets.MinariError, match=r"mine-v0.*File too large; make room") as caught:
+            write("jaxarc/mine-v0")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_sets_that_minari_joined_are_read(minari):
+    write("jaxarc/mine-v0")
+    write("jaxarc/yours-v0", expert="you")
+    parts = [minari.load_dataset(name) for name in ("jaxarc/mine-v0", "jaxarc/yours-v0")]
+    minari.combine_datasets(parts, "jaxarc/both-v0")
+    found = list(sets.read_minari("jaxarc/both-v0"))
+    wanted = [(who, pair_id) for who in ("me", "you") for pair_id in PAIRS]
+    assert [(line.spec.expert, line.pair_id) for line in found] == wanted
+    assert found[0].unit == WorkUnit(next(iter(PAIRS.values())), found[0].spec).content_hash
+    minari.delete_dataset("jaxarc/yours-v0")
+    with pytest.raises(sets.MinariError, match="no data set 'jaxarc/yours-v0' here"):
+        list(sets.read_minari("jaxarc/both-v0"))
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [("main_data.hdf5", b"cut"), ("metadata.json", b'{"total'), ("metadata.json", b"{}"), ("main_data.hdf5", None)],
+)
+def test_a_damaged_set_is_named_in_a_line(minari, tmp_path, file, content):
+    write("jaxarc/mine-v0")
+    path = tmp_path / "jaxarc" / "mine-v0" / "data" / file
+    path.write_bytes(path.read_bytes()[:2000] if content == b"cut" else content or b"")
+    with pytest.raises(sets.MinariError, match=r"^the data set 'jaxarc/mine-v0' cannot be read: .*$"):
+        list(sets.read_minari("jaxarc/mine-v0"))
 
 
 def test_without_minari_a_line_says_what_to_install(monkeypatch):

@@ -10,7 +10,7 @@ from jaxarc.datasets import TaskSet
 from jaxarc.experts import Pair
 from jaxarc.experts.host_canvas import check_solution
 from jaxarc.tasks import RawTask
-from jaxarc.traces.sessions import HUMAN, convert_sessions, read_human_sessions
+from jaxarc.traces.sessions import HUMAN, SessionFileError, convert_sessions, read_human_sessions
 
 INPUT, OUTPUT = [[1, 0], [0, 0]], [[0, 1], [0, 3]]
 TASKS = TaskSet("people", (RawTask("l6ab", ((INPUT, OUTPUT),), ((INPUT, OUTPUT),), "Turn it"),))
@@ -129,3 +129,79 @@ def test_fields_that_cannot_be_read_leave_the_session_its_grids(tmp_path, fields
     painted = ("Paint", [[0, 1], [0, 0]], {"object": [{"x": 1, "y": 1}], **fields})
     found = arctraj(tmp_path, ("l6ab", entries(*SOLVING[:3], painted, SOLVING[4])))
     assert [(one.verdict, one.num_rewritten) for one in found.verdicts] == [("rewritten", 1)]
+
+
+SESSION = entries(*SOLVING)
+MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # at the start of a file a byte order mark, as spreadsheets write it
+
+
+@pytest.mark.parametrize("name", ["people.csv", "PEOPLE.CSV", "People.Csv"])
+@pytest.mark.parametrize("mark", ["", MARK])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_table_is_read_whatever_program_wrote_it(tmp_path, name, mark, end):
+    with (tmp_path / name).open("w", encoding="utf-8", newline="") as file:
+        file.write(mark)
+        csv.writer(file, lineterminator=end).writerows(
+            [["taskId", "note", "actionSequence"], ["l6ab", "a\u2028b\x85c", SESSION]]
+        )
+    for path in (tmp_path / name, tmp_path):
+        assert len(only_trace(convert_sessions(read_human_sessions(path), TASKS))) == 5
+
+
+def test_a_mini_arc_trace_may_begin_with_a_mark_and_end_in_capitals(tmp_path):
+    mini_arc(tmp_path, START, COPIED, MOVED, PAINTED)
+    trace = tmp_path / "trace_1.json"
+    (tmp_path / "TRACE.JSON").write_text(MARK + trace.read_text(), encoding="utf-8")
+    trace.unlink()
+    for path in (tmp_path, tmp_path / "TRACE.JSON"):
+        assert len(only_trace(convert_sessions(read_human_sessions(path), TASKS))) == 5
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("taskId;actionSequence\nl6ab;[]\nl6ab;[]\n", "'taskId;actionSequence'"),
+        ("hashed_id,task_name,grid\n1,2,3\n4,5,6\n", "'hashed_id', 'task_name', 'grid'"),
+        ("", "none"),
+        ("taskId,actionSequence\rl6ab,[]\r", "new-line"),
+        ("taskId,actionSequence\n\xe9,[]\n", "line 2: not UTF-8"),
+    ],
+)
+def test_another_table_is_refused_in_one_line(tmp_path, content, complaint):
+    (tmp_path / "table.csv").write_bytes(content.encode("latin-1"))
+    with pytest.raises(SessionFileError, match=rf"table\.csv.*{complaint}"):
+        list(read_human_sessions(tmp_path / "table.csv"))
+    mini_arc(tmp_path, START, COPIED, MOVED, PAINTED)
+    found = convert_sessions(read_human_sessions(tmp_path), TASKS)
+    assert [one.verdict for one in found.verdicts] == ["rejected", "exact"]
+    assert complaint in found.rejected[0].reason
+
+
+def test_a_folder_without_sessions_is_refused(tmp_path):
+    with pytest.raises(SessionFileError, match=str(tmp_path)):
+        list(read_human_sessions(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "cell", [3.5, "3.5", True, None, float("nan"), float("inf"), [3], "\u0663", "3_0", 1e30], ids=repr
+)
+def test_a_cell_that_is_no_whole_number_is_not_rounded(tmp_path, cell):
+    (rejected,) = arctraj(tmp_path, ("l6ab", entries(*SOLVING[:4], ("Submit", [[0, 1], [0, cell]], {})))).rejected
+    assert "whole numbers" in rejected.reason
+
+
+@pytest.mark.parametrize("grid", ["12", {"1": 2}, [[1, 2], [3]], ["12"], [], [[]], None], ids=repr)
+def test_a_grid_is_a_list_of_rows_of_one_length(tmp_path, grid):
+    (rejected,) = arctraj(tmp_path, ("l6ab", entries(*SOLVING[:4], ("Submit", grid, {})))).rejected
+    assert "a grid" in rejected.reason
+
+
+def test_numbers_that_a_table_wrote_with_a_point_count(tmp_path):
+    found = arctraj(tmp_path, ("l6ab", entries(*SOLVING[:4], ("Submit", [[0.0, 1.0], [0.0, 3.0]], {}))))
+    assert len(only_trace(found)) == 5
+
+
+def test_a_row_that_lacks_its_last_fields_is_rejected(tmp_path):
+    (tmp_path / "people.csv").write_text("logId,taskId,actionSequence\n7,l6ab\n")
+    (rejected,) = convert_sessions(read_human_sessions(tmp_path), TASKS).rejected
+    assert rejected.reason == "it has no task id, or no action sequence"

@@ -24,7 +24,7 @@ from jaxarc.errors import JaxarcError
 from jaxarc.evaluation.solve_rate import first_state, without_augmentation
 from jaxarc.experts.host_canvas import check_action
 from jaxarc.tasks import UnknownTaskError
-from jaxarc.traces.trace_files import TraceLine, read_trace_file
+from jaxarc.traces.trace_files import PairFinder, TraceLine, read_trace_file
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.unroll import replay_actions, unroll
 from jaxarc.wrappers import EpisodeStatistics
@@ -262,10 +262,11 @@ def load_examples(path: str | Path, tasks: TaskSet, train: TaskSet, params: EnvP
     """
     # Pairs are compared by their grids: a training task is a pair with a name of its own, which no trace has.
     index_of = {_content(task.pairs[0]): index for index, task in enumerate(train)}
+    finder = PairFinder(tasks)
     found = [
         (index_of[content], line)
         for line in read_trace_file(path)
-        if (content := _content(_pair_of(line, tasks))) in index_of
+        if (content := _content(_pair_of(line, tasks, finder))) in index_of
     ]
     if not found:
         raise TraceExampleError(
@@ -284,18 +285,19 @@ def _content(pair: tuple[np.ndarray, np.ndarray]) -> tuple[Any, ...]:
     return tuple((grid.shape, grid.tobytes()) for grid in pair)
 
 
-def _pair_of(line: TraceLine, tasks: TaskSet) -> tuple[np.ndarray, np.ndarray]:
+def _pair_of(line: TraceLine, tasks: TaskSet, finder: PairFinder) -> tuple[np.ndarray, np.ndarray]:
+    pair_id = finder.find(line)
     try:
-        task = tasks.raw_task(line.pair_id.task_id)
+        task = tasks.raw_task(pair_id.task_id)
     except UnknownTaskError as error:
         raise TraceExampleError(f"{line.where}: {error}") from error
-    pairs = task.train if line.pair_id.split == "train" else task.test
-    if not 0 <= line.pair_id.pair_index < len(pairs):
+    pairs = task.train if pair_id.split == "train" else task.test
+    if not 0 <= pair_id.pair_index < len(pairs):
         raise TraceExampleError(
-            f"{line.where}: task {task.task_id!r} has {line.pair_id.split} pairs 0..{len(pairs) - 1}, got pair_index "
-            f"{line.pair_id.pair_index}; export the traces again"
+            f"{line.where}: task {task.task_id!r} has {pair_id.split} pairs 0..{len(pairs) - 1}, got pair_index "
+            f"{pair_id.pair_index}; export the traces again"
         )
-    return pairs[line.pair_id.pair_index]
+    return pairs[pair_id.pair_index]
 
 
 def _check(line: TraceLine, params: EnvParams) -> None:

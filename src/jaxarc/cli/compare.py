@@ -227,7 +227,7 @@ def _curves(path: Path, metric: str) -> dict[int, Curve]:
 
 def _experiment_fields(file: Path) -> dict[str, Any]:
     try:
-        saved = json.loads(file.read_text(encoding="utf-8"))
+        saved = json.loads(file.read_bytes())  # with or without a byte order mark
         topics = {**saved.pop("environment"), **saved}
         known = [(topic, content) for topic, content in topics.items() if isinstance(content, dict)]
         fields = {f"{topic}.{name}": value for topic, content in known for name, value in content.items()}

@@ -95,7 +95,7 @@ def load_player(name: str, tasks: TaskSet, request: PlayRequest) -> Player:
     path = locate_run(Path(name))
     if path.is_dir():
         return _trained_player(RunFolder(path), tasks, request)
-    recordings = read_recordings(path)
+    recordings = read_recordings(path, tasks)
     longest = max((len(actions) for actions in recordings.values()), default=0)
     rules = _plain_rules(request, max_episode_steps=longest + 1)
     return Player(RecordedAgent.create(recordings, tasks, rules), rules)

@@ -52,7 +52,7 @@ from jaxarc.runs.run_state import WhichCheckpoint
 from jaxarc.tasks import RawTask, uniform_weights
 from jaxarc.tasks.procedural.names import PREFIX
 from jaxarc.traces import ExpertSpec, PairId
-from jaxarc.traces.trace_files import TraceFileError, read_trace_file
+from jaxarc.traces.trace_files import PairFinder, TraceFileError, read_trace_file
 
 _DEFAULT_DATASET: Final = "arc-agi-1/training"
 _SIDE: Final = MAX_GRID_SIZE  # of the canvas that traces are recorded on
@@ -94,9 +94,11 @@ def recorded_in_file(path: Path, dataset: str | None) -> list[Recorded]:
         raise TraceFileError(f"{path} holds no trace; write some with jaxarc traces export")
     names = [dataset or line.dataset or _DEFAULT_DATASET for line in lines]
     task_sets = {name: load_tasks(name) for name in dict.fromkeys(names)}
+    finders = {name: PairFinder(tasks) for name, tasks in task_sets.items()}
+    pair_ids = [finders[name].find(line) for name, line in zip(names, lines, strict=True)]
     return [
-        Recorded(task_sets[name].raw_task(line.pair_id.task_id), line.pair_id, line.spec, line.actions)
-        for name, line in zip(names, lines, strict=True)
+        Recorded(task_sets[name].raw_task(pair_id.task_id), pair_id, line.spec, line.actions)
+        for name, pair_id, line in zip(names, pair_ids, lines, strict=True)
     ]
 
 

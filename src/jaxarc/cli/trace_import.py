@@ -9,14 +9,15 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxarc.cli.console import DatasetArgument, escape, number_table, print_line
-from jaxarc.cli.trace_options import CacheOption, Played, find_pair, solved_in_environment
+from jaxarc.cli.trace_options import CacheOption, Played, solved_in_environment, solved_pair
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.experts import ExpertError, Pair
 from jaxarc.tasks import UnknownTaskError
+from jaxarc.tasks.raw_task import UnknownAnswerError
 from jaxarc.traces import Trace, TraceCache, WorkUnit, pairs_by_id
 from jaxarc.traces.minari_sets import PREFIX, read_minari
 from jaxarc.traces.sessions import HumanTraces, SessionVerdict, convert_sessions, read_human_sessions
-from jaxarc.traces.trace_files import TraceFileError, TraceLine, read_trace_lines
+from jaxarc.traces.trace_files import PairFinder, TraceFileError, TraceLine, read_trace_lines
 from jaxarc.traces.units import checked_trace
 
 _SHOWN: Final = 20  # rejected ones
@@ -84,15 +85,16 @@ def _read_lines(
     lines: Iterable[TraceLine | TraceFileError], tasks: TaskSet
 ) -> tuple[list[_Candidate], list[_Rejected]]:
     candidates, rejected = [], []
+    finder = PairFinder(tasks)
     for line in lines:
         if isinstance(line, TraceFileError):
             where, _, reason = str(line).partition(": ")
             rejected.append((where, reason))
             continue
         try:
-            pair = find_pair(tasks.raw_task(line.pair_id.task_id), line.pair_id)
+            pair = solved_pair(line, tasks, finder)
             candidates.append((line.where, pair, checked_trace(WorkUnit(pair, line.spec), line.actions)))
-        except (ExpertError, UnknownTaskError) as error:
+        except (ExpertError, UnknownAnswerError, UnknownTaskError) as error:
             rejected.append((line.where, str(error)))
     return candidates, rejected
 

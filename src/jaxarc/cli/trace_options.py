@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -12,10 +13,11 @@ from jaxarc.cli.console import pair_of
 from jaxarc.datasets import TaskSet
 from jaxarc.experts import Action, ActionFormat, ExpertError, Pair
 from jaxarc.experts.expert import EXPERTS, AnyExpert, find_expert
+from jaxarc.experts.host_canvas import check_solution
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.raw_task import require_answer
 from jaxarc.traces import ExpertSpec, PairId, Trace, TraceCache, WorkUnit, pairs_by_id
-from jaxarc.traces.trace_files import TraceFileError
+from jaxarc.traces.trace_files import PairFinder, TraceFileError, TraceLine
 from jaxarc.traces.units import PairChoice
 
 DEFAULT_EXPERT: Final = "painter"
@@ -72,6 +74,31 @@ def find_pair(task: RawTask, pair_id: PairId) -> Pair:
         )
     where = f"task {pair_id.task_id!r}, {pair_id.split} pair {pair_id.pair_index}"
     return Pair(*require_answer(pairs[pair_id.pair_index], where))
+
+
+def solved_pair(line: TraceLine, tasks: TaskSet, finder: PairFinder) -> Pair:
+    """Return the pair of a set that a line solves by the rules on the host.
+
+    A line of another program has no hash of its pair. If it does not solve the pair that it names, the set may number
+    the pairs of its task in another order, so the others are tried.
+
+    Raises:
+        ExpertError: it does not solve its pair, or the set has no such pair.
+        UnknownAnswerError: the answer of its pair is not known.
+        UnknownTaskError: the set has no such task.
+    """
+    pair_id = finder.find(line)
+    task = tasks.raw_task(pair_id.task_id)
+    try:
+        pair = find_pair(task, pair_id)
+        check_solution(pair, line.actions, line.spec.action_format)
+    except ExpertError:
+        for other in () if line.unit else map(Pair._make, (*task.train, *task.test)):
+            with suppress(ExpertError):
+                check_solution(other, line.actions, line.spec.action_format)
+                return other
+        raise
+    return pair
 
 
 def recorded_traces(

@@ -1,5 +1,6 @@
 """``jaxarc traces``: list, verify, draw and export what experts did."""
 
+import functools
 from pathlib import Path
 from typing import Annotated
 
@@ -27,9 +28,10 @@ from jaxarc.datasets.catalogue import lasting_name
 from jaxarc.experts import ExpertError, Pair
 from jaxarc.experts.host_canvas import check_solution
 from jaxarc.tasks import UnknownTaskError
+from jaxarc.tasks.raw_task import UnknownAnswerError
 from jaxarc.traces import ExpertSpec, TraceCache, pairs_by_id
 from jaxarc.traces.minari_sets import PREFIX, write_minari
-from jaxarc.traces.trace_files import TraceFileError, TraceLine, read_trace_lines, write_trace_file
+from jaxarc.traces.trace_files import PairFinder, TraceFileError, TraceLine, read_trace_lines, write_trace_file
 
 app = typer.Typer(
     help="Record, verify, draw, export and import what experts do.", no_args_is_help=True, add_completion=False
@@ -108,6 +110,7 @@ def _verify_file(file: Path, dataset: str | None, console: Console) -> bool:
     """Replay the lines of a file, print what they solve, and return whether it is all."""
     sound: dict[str, tuple[Pair, TraceLine]] = {}  # where -> what solves its pair by the rules on the host
     wrong: list[str] = []
+    finder_of = functools.cache(lambda name: PairFinder(load_tasks(name)))
     for line in read_trace_lines(file):
         if isinstance(line, TraceFileError):
             wrong.append(str(line))
@@ -116,9 +119,10 @@ def _verify_file(file: Path, dataset: str | None, console: Console) -> bool:
             name = line.dataset or dataset
             if name is None:
                 raise ExpertError("the line names no dataset; add --dataset NAME")
-            pair = find_pair(load_tasks(name).raw_task(line.pair_id.task_id), line.pair_id)
+            pair_id = finder_of(name).find(line)
+            pair = find_pair(load_tasks(name).raw_task(pair_id.task_id), pair_id)
             check_solution(pair, line.actions, line.spec.action_format)
-        except (ExpertError, UnknownDatasetError, UnknownTaskError) as error:
+        except (ExpertError, UnknownAnswerError, UnknownDatasetError, UnknownTaskError) as error:
             wrong.append(f"{line.where}: {error}")
         else:
             sound[line.where] = pair, line

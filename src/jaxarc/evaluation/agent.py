@@ -25,7 +25,7 @@ from jaxarc.experts.expert import Action as ActionNumbers
 from jaxarc.experts.expert import Caught
 from jaxarc.experts.host_canvas import check_action
 from jaxarc.tasks.registry import UnknownTaskError
-from jaxarc.traces.trace_files import TraceFileError, TraceLine, read_trace_file
+from jaxarc.traces.trace_files import PairFinder, TraceFileError, TraceLine, read_trace_file
 from jaxarc.types import Observation, PRNGKey
 from jaxarc.unroll import Policy
 from jaxarc.wrappers import FlatActions
@@ -258,8 +258,13 @@ class RecordedAgent(Agent):
         return action, (index + 1, after)
 
 
-def read_recordings(path: str | Path) -> dict[tuple[str, int], tuple[ActionNumbers, ...]]:
+def read_recordings(path: str | Path, tasks: TaskSet | None = None) -> dict[tuple[str, int], tuple[ActionNumbers, ...]]:
     """Read recorded actions of test inputs, from lines as :mod:`jaxarc.traces.trace_files` says.
+
+    Args:
+        path: of the file.
+        tasks: where the pairs of traces are looked up by their content, as another set may number them in another
+            order; when left out, by task id and index.
 
     Warns:
         ShortTraceFileWarning: lines are missing, perhaps because the file was cut short between two of them.
@@ -268,7 +273,11 @@ def read_recordings(path: str | Path) -> dict[tuple[str, int], tuple[ActionNumbe
         TraceFileError: a line has another format, or a test input comes twice; the message names the line.
         OSError: the file cannot be read.
     """
-    return {pair: line.actions for pair, line in _test_lines(read_trace_file(path)).items()}
+    lines = read_trace_file(path)
+    if tasks is not None:
+        finder = PairFinder(tasks)
+        lines = [line._replace(pair_id=finder.find(line)) for line in lines]
+    return {pair: line.actions for pair, line in _test_lines(lines).items()}
 
 
 def _test_lines(lines: Iterable[TraceLine]) -> dict[tuple[str, int], TraceLine]:

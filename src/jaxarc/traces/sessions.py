@@ -9,6 +9,7 @@ import copy
 import csv
 import dataclasses
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -17,8 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from jaxarc import constants as c
+from jaxarc.errors import JaxarcError
 from jaxarc.experts.expert import Action, ExpertError, Pair
 from jaxarc.experts.host_canvas import Grid, HostCanvas, check_action
+from jaxarc.files import decode_text, read_lines
 from jaxarc.traces.units import ExpertSpec, PairId, Trace, WorkUnit, checked_trace
 
 if TYPE_CHECKING:
@@ -37,6 +40,11 @@ _DIRECTIONS: Final = {
 }
 _TRANSLATIONS: Final = {(-1, 0): c.MOVE_UP, (1, 0): c.MOVE_DOWN, (0, -1): c.MOVE_LEFT, (0, 1): c.MOVE_RIGHT}
 _TURNING_TOOLS: Final = {"rotate": c.ROTATE_CLOCKWISE, "reflectX": c.FLIP_UP_DOWN, "reflectY": c.FLIP_LEFT_RIGHT}
+_COLUMNS: Final = {"taskId", "actionSequence"}  # of a table of ARCTraj, among others
+
+
+class SessionFileError(JaxarcError, ValueError):
+    """A file holds no sessions."""
 
 
 class HumanStep(NamedTuple):
@@ -67,24 +75,48 @@ class _UnreadableError(ValueError):
 def read_human_sessions(path: str | Path) -> Iterator[HumanSession]:
     """Read a CSV file of ARCTraj, a JSON file of a Mini-ARC trace, or a folder of either.
 
+    A file of a folder that holds no sessions counts as a session that cannot be read.
+
     Raises:
+        SessionFileError: the file is not UTF-8 text, or not such a table; the folder has no such file.
         OSError: a file cannot be read.
     """
     source = Path(path)
-    files = sorted([*source.glob("*.json"), *source.glob("*.csv")]) if source.is_dir() else [source]
+    if not source.is_dir():
+        yield from _read_file(source)
+        return
+    files = sorted(file for file in source.iterdir() if file.suffix.lower() in (".json", ".csv"))
+    if not files:
+        raise SessionFileError(f"{source} has no file *.json or *.csv; name the folder that has them")
     for file in files:
-        if file.suffix == ".csv":
-            yield from _read_table(file)
-        else:
-            yield _session(file.name, file.read_text(encoding="utf-8", errors="replace"), _mini_arc)
+        try:
+            yield from _read_file(file)
+        except SessionFileError as error:
+            yield HumanSession(file.name, "", None, [], str(error))
+
+
+def _read_file(file: Path) -> Iterator[HumanSession]:
+    if file.suffix.lower() == ".csv":
+        yield from _read_table(file)
+    else:
+        yield _session(file.name, decode_text(file.read_bytes(), file.name, SessionFileError), _mini_arc)
 
 
 def _read_table(file: Path) -> Iterator[HumanSession]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a session is a field of up to some megabytes
-    with file.open(encoding="utf-8", errors="replace", newline="") as lines:
-        for number, row in enumerate(csv.DictReader(lines), start=1):
+    table = csv.DictReader(read_lines(file, SessionFileError))
+    try:
+        columns = table.fieldnames or ()
+        if not set(columns) >= _COLUMNS:
+            raise SessionFileError(
+                f"{file.name} is no table of ARCTraj; its columns are {', '.join(map(repr, columns))[:200] or 'none'}, "
+                "and it needs 'taskId' and 'actionSequence', separated by commas"
+            )
+        for number, row in enumerate(table, start=1):
             log = f", log {row['logId']}" if row.get("logId") else ""
             yield _session(f"{file.name}, row {number}{log}", row, _arctraj)
+    except csv.Error as error:
+        raise SessionFileError(f"{file.name}: no table, {error}; save it with commas and line feeds") from error
 
 
 def _session(name: str, content: Any, read: Callable[[Any], _Content]) -> HumanSession:
@@ -106,7 +138,9 @@ def _mini_arc(text: str) -> _Content:
     return str(record["task_id"]), _grid(entries[0]["grid"]), steps
 
 
-def _arctraj(row: Mapping[str, str]) -> _Content:
+def _arctraj(row: Mapping[str, str | None]) -> _Content:
+    if not row["taskId"] or not row["actionSequence"]:  # a short row, whose last fields are missing
+        raise _UnreadableError("it has no task id, or no action sequence")
     entries = json.loads(row["actionSequence"])
     if not isinstance(entries, list) or not entries:
         raise _UnreadableError("its action sequence is empty")
@@ -117,7 +151,7 @@ def _arctraj(row: Mapping[str, str]) -> _Content:
         HumanStep(_guessed(_guess_of_operation, entry, after), after)
         for entry, after in zip(entries, [*grids[1:], grids[-1]], strict=True)
     ]
-    return str(row["taskId"]), grids[0], steps
+    return row["taskId"], grids[0], steps
 
 
 def _guessed(guess: Callable[..., Action | None], *arguments: Any) -> Action | None:
@@ -130,23 +164,23 @@ def _guessed(guess: Callable[..., Action | None], *arguments: Any) -> Action | N
 
 def _guess_of_tool(action: Mapping[str, Any]) -> Action | None:
     tool = action["tool"]
-    cells = [(int(cell["row"]), int(cell["col"])) for cell in action.get("selected_cells", [])]
+    cells = [(_whole(cell["row"]), _whole(cell["col"])) for cell in action.get("selected_cells", [])]
     if tool == "copyFromInput":
         return (c.COPY_INPUT,)
     if tool in ("edit", "floodfill") and {"symbol", "row", "col"} <= set(action):
         first = c.FILL if tool == "edit" else c.FLOOD_FILL
-        return _mask(first + int(action["symbol"]), [(int(action["row"]), int(action["col"]))])
+        return _mask(first + _whole(action["symbol"]), [(_whole(action["row"]), _whole(action["col"]))])
     if tool == "translate":
-        moved = int(action["row_change"]), int(action["col_change"])
+        moved = _whole(action["row_change"]), _whole(action["col_change"])
         return _mask(_TRANSLATIONS[moved], cells) if moved in _TRANSLATIONS and cells else None
     return _mask(_TURNING_TOOLS[tool], cells) if tool in _TURNING_TOOLS and cells else None
 
 
 def _guess_of_operation(entry: Mapping[str, Any], after: Grid) -> Action | None:
     operation = entry["operation"]
-    cells = [(int(cell["y"]), int(cell["x"])) for cell in entry.get("object") or []]
+    cells = [(_whole(cell["y"]), _whole(cell["x"])) for cell in entry.get("object") or []]
     if operation == "Paint" and cells:
-        return _mask(c.FILL + int(entry["color"]), cells)
+        return _mask(c.FILL + _whole(entry["color"]), cells)
     if operation == "ResizeGrid":
         return (c.RESIZE, after.shape[0] - 1, after.shape[1] - 1)
     if operation == "CopyFromInput":
@@ -159,8 +193,19 @@ def _mask(operation: int, cells: list[tuple[int, int]]) -> Action:
     return (operation, *(number for cell in cells for number in cell))
 
 
+def _whole(value: Any) -> int:
+    """Return a whole number, which the editor writes as a number or as a text: 5, 5.0 and "5", but not 5.5 or true."""
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,9}", value):
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value // 1 or abs(value) >= 1e9:
+        raise _UnreadableError(f"cells, rows and columns are whole numbers, got {value!r:.40}")
+    return int(value)
+
+
 def _grid(rows: Any) -> Grid:
-    grid = np.array([[int(cell) for cell in row] for row in rows], np.int64)
+    if not isinstance(rows, list) or not all(isinstance(row, list) and len(row) == len(rows[0]) for row in rows):
+        raise _UnreadableError(f"a grid is a list of rows of one length, got {rows!r:.40}")
+    grid = np.array([[_whole(cell) for cell in row] for row in rows], np.int64)
     if grid.ndim != 2 or not (1 <= grid.shape[0] <= c.MAX_GRID_SIZE and 1 <= grid.shape[1] <= c.MAX_GRID_SIZE):
         raise _UnreadableError(f"a grid has sides 1..{c.MAX_GRID_SIZE}, got shape {grid.shape}")
     if grid.min() < 0 or grid.max() >= c.NUM_COLORS:

@@ -10,12 +10,15 @@ import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jaxarc.errors import JaxarcError, JaxarcWarning
-from jaxarc.experts.expert import ACTION_FORMATS, Action
+from jaxarc.experts.expert import ACTION_FORMATS, Action, Pair
 from jaxarc.files import ChecksumError, add_checksum, decode_text, verify_checksum, write_whole
-from jaxarc.traces.units import ExpertSpec, PairId, Trace
+from jaxarc.traces.units import ExpertSpec, PairId, Trace, WorkUnit
+
+if TYPE_CHECKING:  # tasks import JAX, which files of traces do without
+    from jaxarc.datasets import TaskSet
 
 _DEFAULTS: Final = {  # of lines of other programs
     "split": "test",
@@ -25,6 +28,7 @@ _DEFAULTS: Final = {  # of lines of other programs
     "action_format": "bbox",
     "dataset": "",
     "of": 1,
+    "unit": "",
 }
 
 
@@ -45,6 +49,40 @@ class TraceLine(NamedTuple):
     where: str  # file and line
     dataset: str  # where the task is loaded from; empty if the line has no such field
     num_written: int  # lines that were written into its file
+    unit: str = ""  # hash of its pair and spec, see :class:`WorkUnit`; empty if the line has no such field
+
+
+class PairFinder:
+    """Finds the pairs of lines in a task set by their content: other sets have the same pairs by other numbers and ids.
+
+    ARC-AGI-2 has tasks of ARC-AGI-1 with their pairs in another order, so that train pair 0 of a line may be train
+    pair 2 of the set.
+    """
+
+    def __init__(self, tasks: "TaskSet") -> None:
+        self._pairs = {
+            PairId(task.task_id, split, index): Pair(*pair)  # an unknown answer is an empty grid, which equals none
+            for task in tasks
+            for split, pairs in (("train", task.train), ("test", task.test))
+            for index, pair in enumerate(pairs)
+        }
+        self._ids: dict[ExpertSpec, dict[str, list[PairId]]] = {}
+
+    def find(self, line: TraceLine) -> PairId:
+        """Return the id that the set gives to the pair of a line; that of the line, if no pair is known to be equal."""
+        named, spec = line.pair_id, line.spec
+        if not line.unit or (named in self._pairs and self._unit(named, spec) == line.unit):
+            return named
+        # A hash of every pair takes a second, so only a line that names another pair asks for it.
+        if spec not in self._ids:
+            self._ids[spec] = {}
+            for pair_id in self._pairs:
+                self._ids[spec].setdefault(self._unit(pair_id, spec), []).append(pair_id)
+        equal = self._ids[spec].get(line.unit, [named])
+        return min(equal, key=lambda one: one.task_id != named.task_id)
+
+    def _unit(self, pair_id: PairId, spec: ExpertSpec) -> str:
+        return WorkUnit(self._pairs[pair_id], spec).content_hash
 
 
 def write_trace_file(
@@ -143,7 +181,7 @@ def _read(line: str, where: str) -> TraceLine:
     pair_id = PairId(_field(data, "task_id", str, where), split, _field(data, "pair_index", int, where))
     expert = _field(data, "expert", str, where), _field(data, "version", int, where)
     spec = ExpertSpec(*expert, _field(data, "settings", str, where), action_format)
-    about = _field(data, "dataset", str, where), _field(data, "of", int, where)
+    about = _field(data, "dataset", str, where), _field(data, "of", int, where), _field(data, "unit", str, where)
     return TraceLine(pair_id, spec, _actions(data, where), where, *about)
 
 
