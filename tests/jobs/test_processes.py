@@ -90,8 +90,8 @@ def test_a_job_goes_to_the_worker_that_it_names():
 
 
 def test_a_solver_that_no_process_loads_is_one_error():
-    with pytest.raises(JobsError, match="does not start"):
-        list(run([Job(square, (2,))], 1, begin=Job(die)))
+    with pytest.raises(JobsError, match=r"does not start \(exit code 3\)"):
+        list(run([Job(square, (2,))], 1, begin=Job(sys.exit, (3,))))
 
 
 def test_what_cannot_be_sent_is_named():

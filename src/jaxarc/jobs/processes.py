@@ -22,7 +22,8 @@ from jaxarc.errors import JaxarcError
 DIED: Final = "the process died"
 TIME_LIMIT: Final = "time limit"
 _DEATHS: Final = 2  # of processes with one job, after which it is not done again
-_STARTS: Final = 3  # of processes in succession that end before they are ready
+_STARTS: Final = 3  # of processes in succession that end by themselves before they are ready
+_KILLED_STARTS: Final = 12  # or are killed before
 _GLANCE_S: Final = 1.0  # between two returns to Python, which handles Ctrl-C only then on Windows
 
 
@@ -72,7 +73,7 @@ class Processes:
             raise ValueError(f"processes must be at least 1, got {count}")
         self._begin = begin
         self._workers: list[_Worker | None] = [None] * count
-        self._failed_starts = 0
+        self._failed_starts = 0.0  # 1 is too many
 
     def __enter__(self) -> "Processes":
         atexit.register(self._end)  # of a run that nobody reads to its end
@@ -108,8 +109,9 @@ class Processes:
                 elif worker.is_closed:
                     how = self._dismiss(place)
                     deaths[index] += worker.is_at_work
-                    self._failed_starts = 0 if worker.is_ready else self._failed_starts + 1
-                    if self._failed_starts == _STARTS:
+                    weight = 1 / (_KILLED_STARTS if how.startswith("SIG") else _STARTS)
+                    self._failed_starts = 0.0 if worker.is_ready else self._failed_starts + weight
+                    if self._failed_starts > 0.999:
                         raise JobsError(
                             f"a worker process does not start ({how}); look at what it printed, and in a script begin "
                             'what uses processes below if __name__ == "__main__":'
