@@ -31,6 +31,7 @@ LEAF = {
     "primitives",
     "native",
     "lazy",
+    "jobs",
 }
 CORE = LEAF | {"config", "utils", "envs", "tasks.task", "tasks.buffer", "unroll"}
 TASKS = {"tasks", "datasets"}
@@ -45,6 +46,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "fusion": set(),
     "primitives": {"errors", "fusion", "native"},
     "lazy": {"extras"},
+    "jobs": {"errors"},
     "notebooks": set(),
     "types": {"constants", "notebooks", "host_arrays", "device_arrays"},
     "prng": {"constants", "types", "device_arrays"},
@@ -68,7 +70,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "experts": CORE | {"search"},
     "nn": LEAF | {"config"},
     "traces": CORE | TASKS | {"experts", "parallel"},
-    "search": {"config", "errors", "native.library", "tasks.raw_task"},
+    "search": {"config", "errors", "jobs", "native.library", "tasks.raw_task"},
     "evaluation": CORE | TASKS | {"wrappers", "registration", "parallel", "experts", "traces", "io"},
     "runs": LEAF | {"config", "parallel"},
     "agents": CORE

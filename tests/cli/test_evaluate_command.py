@@ -150,6 +150,54 @@ def test_a_solver_is_a_function_of_a_file_anywhere(dataset, tmp_path):
     assert "none.py" in err
 
 
+LIMITED = """
+import os, signal, time
+
+def solve(train, test_input):
+    print("chatter")
+    os.chdir("/")
+    if test_input.shape == (2, 1):
+        time.sleep(600)
+    if len(test_input.ravel()) > 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return test_input
+"""
+
+
+def test_a_solver_that_hangs_or_dies_costs_only_its_test_input(dataset, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "limited.py").write_text(LIMITED)
+    options = ["--agent", "limited.py:solve", "--seconds", "5", "--processes", "2", "--json", "-o", "out"]
+    code, out, _ = run(dataset, *options)
+    summary = json.loads(out)
+    assert (code, summary["tasks_done"], summary["processes"], summary["seconds"]) == (0, 3, 2, 5.0)
+    errors = {name: row["error"] for name, row in rows(tmp_path / "out").items()}
+    assert list(errors) == ["flip", "grow", "same"]
+    assert errors["same"] == "test input 0: time limit of 5 s"
+    died = [name for name, grids in INPUTS.items() if any(len(np.ravel(grid)) > 2 for grid in grids)]
+    assert [name for name, error in errors.items() if error and "the process died (SIGKILL)" in error] == died
+
+
+def test_a_solver_that_changes_the_folder_takes_no_results_along(dataset, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wandering.py").write_text("import os\ndef solve(train, grid):\n    os.chdir('/')\n    return grid")
+    code, out, _ = run(dataset, "--agent", "wandering.py:solve", "-o", "out")
+    assert code == 0
+    assert "Files: out" in out
+    assert (tmp_path / "out" / "submission.json").exists()
+
+
+def test_a_solver_takes_the_place_of_no_module_of_python(dataset, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "random.py").write_text("def solve(train, grid):\n    return grid")
+    before = sys.modules["random"]
+    assert run(dataset, "--agent", "in/random.py:solve", "-o", "out")[0] == 0
+    assert sys.modules["random"] is before
+    assert __import__("random").Random
+
+
 def test_a_solver_that_fails_at_every_task_ends_with_1(dataset, tmp_path):
     (tmp_path / "bad.py").write_text("def solve(train, grid):\n    return grid[len(train):][99]")
     code, out, err = run(dataset, "--agent", f"{tmp_path}/bad.py:solve", "-o", tmp_path / "out")
@@ -286,6 +334,8 @@ def test_mistakes_are_one_line(dataset, actions, solver, tmp_path):
         (["--agent", actions, "--votes", "4", "--canvas", "3"], 2, "--votes"),
         (["--agent", "random", "--precision", "bfloat16"], 2, "--precision"),
         (["--agent", "random", "--minutes", "1"], 2, "--minutes"),
+        (["--agent", "random", "--seconds", "1"], 2, "for solvers"),
+        (["--agent", f"{solver}:same", "--max-cost", "1"], 2, "--agent search"),
         (["--agent", "painter", "--answers-visible", "--format", "mask"], 2, "--format says mask"),
         (["--agent", "random", "training.seed=1"], 2, "surrogate"),
         (["--agent", tmp_path], 2, "there is no checkpoint in"),

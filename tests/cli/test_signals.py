@@ -51,3 +51,34 @@ def test_the_first_signal_lets_a_command_go_on_that_keeps_what_it_did():
             assert process.poll() is None
         finally:
             process.kill()
+
+
+FORKED = """
+import os, signal, sys, time
+from jaxarc.cli.signals import signals_end_the_command, signals_interrupt
+
+def forked_ends():
+    child = os.fork()
+    if child == 0:
+        try:
+            time.sleep(60)
+        finally:
+            print("Traceback: an exception passed the child", file=sys.stderr)
+    time.sleep(0.5)
+    os.kill(child, signal.SIGTERM)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+with signals_end_the_command():
+    print(forked_ends())
+    with signals_interrupt():
+        print(forked_ends())
+    time.sleep(0.5)
+    print("goes on")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no forks")
+def test_a_signal_ends_a_forked_process_without_a_word_and_only_that():
+    done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout.split("\n")[:3]) == (0, ["-15", "-15", "goes on"])
+    assert done.stderr == ""

@@ -29,7 +29,8 @@ from jaxarc.files import locate_run
 SEARCH: Final = "search"  # the agent that is a program search and plays no episode
 PLAIN_AGENTS: Final = ("random", "submit", "painter")  # which need no file
 _NOT_OF_SURROGATES: Final = ("agent", "score", "as_json")
-_OF_SEARCH: Final = ("processes", "minutes", "seconds", "max_cost", "megabytes", "guidance")
+_OF_SEARCH: Final = ("minutes", "max_cost", "megabytes", "guidance")
+_OF_SOLVERS: Final = ("processes", "seconds")  # the search is one
 _OF_EPISODES: Final = (
     *("votes", "max_steps", "selection_format", "canvas"),
     *("answers_visible", "checkpoint", "agent_seed"),
@@ -98,13 +99,19 @@ def evaluate(
         typer.Option("--output", "-o", help="Folder for the files; runs/<date>_<time>-evaluation when playing."),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="For search: processes side by side. Default: one for each core.")
+        int | None,
+        typer.Option(
+            min=1,
+            help="For search and solvers: processes side by side. Default: one for each core; a solver runs in one.",
+        ),
     ] = None,
     minutes: Annotated[
         float | None,
         typer.Option(min=0, help="For search: time for all test inputs; costlier programs are tried while it lasts."),
     ] = None,
-    seconds: Annotated[float | None, typer.Option(min=0, help="For search: time limit of a test input.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0, help="For search and solvers: time limit of a test input.")
+    ] = None,
     max_cost: Annotated[
         int | None,
         typer.Option(min=0, max=12, help="For search: cost of a piece, 6 for three functions."),
@@ -157,6 +164,8 @@ def evaluate(
         _refuse(ctx, ("precision",), "is for a run folder; leave it out")
     if agent != SEARCH:
         _refuse(ctx, _OF_SEARCH, "is for --agent search; leave it out")
+    if agent != SEARCH and not is_solver:
+        _refuse(ctx, _OF_SOLVERS, "is for --agent search and for solvers; leave it out")
     if agent == SEARCH or is_solver:
         _refuse(ctx, _OF_EPISODES, "does not go with a solver, which returns grids and takes no actions; leave it out")
     elif agent is not None and agent not in PLAIN_AGENTS and (path.suffix == ".py" or not path.exists()):
@@ -171,6 +180,7 @@ def evaluate(
     tasks = load_tasks(dataset)
     if output is None and agent is not None:  # what is scored may stay without files
         output = Path("runs") / f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-evaluation"
+    folder = output and output.absolute()  # wherever a solver goes by os.chdir
 
     if agent is None:
         assert score is not None
@@ -180,7 +190,7 @@ def evaluate(
         search = SearchConfig(answers=attempts, **{name: one for name, one in limits.items() if one is not None})
         scored = evaluation.search(tasks, search, processes, minutes, quiet)
     elif is_solver:
-        scored = evaluation.call_solver(agent, tasks, attempts, quiet)
+        scored = evaluation.call_solver(agent, tasks, attempts, processes, seconds, quiet)
     else:
         config = EvaluationConfig(attempts=attempts, votes=votes, seed=seed, batch_size=batch_size)
         request = evaluation.PlayRequest(
@@ -199,10 +209,10 @@ def evaluate(
     has_submission = agent is not None and not answers_visible
     title = f"{score} on {tasks.name}" if agent is None else f"{Path(agent).name} on {dataset}"
     about |= scored.about
-    if output is None:
+    if folder is None:
         summary = {**about, **evaluation.score_of(scored.result)}
     else:
-        summary = evaluation.write(output, tasks, scored, about, title, has_submission=has_submission)
+        summary = evaluation.write(folder, tasks, scored, about, title, has_submission=has_submission)
     if as_json:
         print_json({**summary, "folder": None if output is None else str(output)})
     else:

@@ -45,11 +45,12 @@ from jaxarc.evaluation import (
     write_submission,
     write_task_rows,
 )
-from jaxarc.evaluation.solver import SolvedTask, evaluation_of, solve_tasks
+from jaxarc.evaluation.solver import SolvedTask, evaluation_of, solve_in_processes, solve_tasks
 from jaxarc.evaluation.submission import SUBMISSION_DIGEST
 from jaxarc.experts import GreedyPainter
 from jaxarc.experts.expert import Caught
 from jaxarc.files import user_path, write_whole
+from jaxarc.jobs import Job
 from jaxarc.nn import products_in
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.runs import RunFolder, locate_run
@@ -126,13 +127,23 @@ def load_solver(name: str) -> Solver:
 
 
 def _module_of(file: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(file.stem, file)
+    name = _name_of(file)
+    spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[file.stem] = module  # as an import does, so that its classes can be pickled
+    sys.modules[name] = module  # as an import does, so that its classes can be pickled
     spec.loader.exec_module(module)
     return module
+
+
+def _name_of(file: Path) -> str:
+    """Return the name by which Python would import a file, if it would; else, as for random.py, one of its own."""
+    if file.stem.isidentifier() and file.stem not in sys.modules:
+        found = importlib.util.find_spec(file.stem)
+        if found is not None and found.origin is not None and Path(found.origin).resolve() == file.resolve():
+            return file.stem
+    return f"{file.stem} of {file.resolve().parent}"
 
 
 def _painting_player(request: PlayRequest) -> Player:
@@ -218,22 +229,31 @@ def search(tasks: TaskSet, config: SearchConfig, processes: int | None, minutes:
     return _solved(solved, says, tasks, config.answers)._replace(programs=programs)
 
 
-def call_solver(name: str, tasks: TaskSet, attempts: int, quiet: bool) -> Scored:
-    """Call a solver for every task; Ctrl-C keeps the tasks that are done."""
+def call_solver(
+    name: str, tasks: TaskSet, attempts: int, processes: int | None, seconds: float | None, quiet: bool
+) -> Scored:
+    """Call a solver for every task, here if neither processes nor seconds are given; Ctrl-C keeps what is done."""
     solve = load_solver(name)
+    if processes is None and seconds is None:
+        solving = solve_tasks(solve, tasks, attempts)
+        says = {}
+    else:
+        solving = solve_in_processes(Job(load_solver, (name,)), tasks, attempts, processes or 1, seconds)
+        says = {"processes": processes or 1, "seconds": seconds}
     done: list[SolvedTask] = []
     # What the solver prints goes to stderr: stdout is for the result.
     bar = progress_bar("tasks", total=len(tasks), is_shown=not quiet)
     with bar as show, contextlib.redirect_stdout(sys.stderr):
         try:
             with signals_interrupt():
-                for solved in solve_tasks(solve, tasks, attempts):
+                for solved in solving:
                     done.append(solved)
                     show(len(done), len(tasks))
         except KeyboardInterrupt:
             if not done:
                 raise
-    return _solved(done, {}, tasks, attempts)
+    places = {task.task_id: place for place, task in enumerate(tasks)}
+    return _solved(sorted(done, key=lambda one: places[one.task.task_id]), says, tasks, attempts)
 
 
 def _solved(done: list[SolvedTask], says: dict[str, Any], tasks: TaskSet, attempts: int) -> Scored:

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import os
 from collections import defaultdict
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
@@ -23,6 +22,7 @@ from jaxarc.datasets.catalogue import find_task
 from jaxarc.errors import visible
 from jaxarc.evaluation.solver import SolvedTask
 from jaxarc.files import write_whole
+from jaxarc.jobs import host_cores
 from jaxarc.render.layout import draw_pairs
 from jaxarc.render.terminal import render_grid
 from jaxarc.search import Found, ProgramError, Question, SearchResult, search_all, solve
@@ -129,7 +129,7 @@ def search_tasks(
     ]
     found: dict[str, dict[int, SearchResult]] = defaultdict(dict)
     done = 0
-    workers = min(processes or os.cpu_count() or 1, len(questions))
+    workers = min(processes or host_cores(), len(questions))
     with progress_bar("test inputs", total=len(questions), is_shown=not quiet) as show:
         try:
             with signals_interrupt():
@@ -146,8 +146,13 @@ def search_tasks(
         results = found[task.task_id]
         if len(results) == len(task.test):
             grids = [[one.answer for one in results[index].answers] for index in range(len(task.test))]
-            filled = [some[:attempts] + some[:1] * (attempts - len(some)) for some in grids]
-            solved.append(SolvedTask(task, filled, None))
+            faults = [results[index].fault for index in range(len(task.test))]
+            filled = [
+                [] if fault else some[:attempts] + some[:1] * (attempts - len(some))
+                for some, fault in zip(grids, faults, strict=True)
+            ]
+            errors = [f"test input {index}: {fault}" for index, fault in enumerate(faults) if fault]
+            solved.append(SolvedTask(task, filled, errors[0] if errors else None))
             programs[task.task_id] = [_facts(results[i], answer) for i, (_, answer) in enumerate(task.test)]
     finished = [result for results in found.values() for result in results.values()]
     about = {

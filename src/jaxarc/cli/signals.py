@@ -17,6 +17,7 @@ _FLUSH_SECONDS: Final = 1.0  # a reader of our output that does not read must no
 
 _heard = threading.Event()  # a signal
 _stops: "list[GracefulStop]" = []  # those inside of whose context this process is
+_handled: list[Callable[[int, FrameType | None], Any]] = []  # what signals call
 _ensured: list[Callable[[], None]] = []  # what is done before this process ends, however it ends
 
 
@@ -111,14 +112,28 @@ def signals_interrupt() -> Iterator[None]:
         yield
 
 
+def _forget_in_fork() -> None:
+    """Let a forked process, such as of a solver's pool, end at signals as any other, and without a word to this one."""
+    if _handled:
+        signal.set_wakeup_fd(-1)
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+
+
+with contextlib.suppress(AttributeError):  # Windows, which has no forks
+    os.register_at_fork(after_in_child=_forget_in_fork)
+
+
 @contextlib.contextmanager
 def _handling(handler: Callable[[int, FrameType | None], Any], wakeup: int) -> Iterator[None]:
     """Handle signals inside the block, and let C write their numbers into a pipe, or into none."""
     descriptor = signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
     before = {number: signal.signal(number, handler) for number in _SIGNALS}
+    _handled.append(handler)
     try:
         yield
     finally:
+        _handled.remove(handler)
         for number, former in before.items():
             signal.signal(number, former)
         signal.set_wakeup_fd(descriptor)

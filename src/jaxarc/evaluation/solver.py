@@ -1,7 +1,8 @@
 """Evaluate a solver: a plain Python function from the demonstrations and a test input of a task to guessed grids."""
 
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ from jaxarc.evaluation.submission import score_submission
 from jaxarc.evaluation.task_rows import rows_of_submission
 from jaxarc.experts.expert import Caught
 from jaxarc.host_arrays import is_array, to_numpy
+from jaxarc.jobs import Job, run
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.raw_task import TaskFormatError, check_grid
 
@@ -71,9 +73,53 @@ def solve_tasks(solve: Solver, tasks: TaskSet, attempts: int) -> Iterator[Solved
     if attempts < 1:
         raise ValueError(f"attempts must be at least 1, got {attempts}; the ARC Prize counts 2")
     for task in tasks:
-        guesses = [_solve(solve, task, index, attempts) for index in range(len(task.test))]
-        errors = [error for _, error in guesses if error is not None]
-        yield SolvedTask(task, [grids for grids, _ in guesses], errors[0] if errors else None)
+        yield _solved(task, [_solve(solve, task.train, source, attempts) for source, _ in task.test])
+
+
+def solve_in_processes(
+    load: Job, tasks: TaskSet, attempts: int, processes: int, seconds: float | None
+) -> Iterator[SolvedTask]:
+    """Yield each task as soon as its solver was called for all its test inputs, which other processes do.
+
+    A test input at which the solver exceeds its time, or ends its process twice, has no attempt and an error.
+
+    Args:
+        load: returns the solver, once in each process.
+        tasks: see :func:`evaluate_solver`.
+        attempts: at each test input.
+        processes: side by side.
+        seconds: for each test input; None: without a limit.
+
+    Raises:
+        JobsError: no process comes up, as it cannot load the solver.
+    """
+    places = [(task, source) for task in tasks for source, _ in task.test]
+    jobs = [Job(_solve_by_loaded, (task.train, source, attempts), seconds) for task, source in places]
+    ends = dict(zip((task.task_id for task in tasks), accumulate(len(task.test) for task in tasks), strict=True))
+    done: dict[int, _Guesses] = {}
+    for outcome in run(jobs, processes, Job(_load, (load,))):
+        task, _ = places[outcome.job]
+        done[outcome.job] = ([], outcome.fault) if outcome.fault is not None else outcome.value
+        inputs = range(ends[task.task_id] - len(task.test), ends[task.task_id])
+        if all(place in done for place in inputs):
+            yield _solved(task, [done.pop(place) for place in inputs])
+
+
+_Guesses: TypeAlias = tuple[list[np.ndarray], str | None]  # attempts at a test input, and the error
+_loaded: list[Solver] = []  # of a process that solves
+
+
+def _load(load: Job) -> None:
+    _loaded[:] = [load.function(*load.arguments)]
+
+
+def _solve_by_loaded(train: Sequence[tuple[np.ndarray, np.ndarray]], test_input: np.ndarray, attempts: int) -> _Guesses:
+    return _solve(_loaded[0], train, test_input, attempts)
+
+
+def _solved(task: RawTask, guesses: list[_Guesses]) -> SolvedTask:
+    errors = [f"test input {index}: {error}" for index, (_, error) in enumerate(guesses) if error is not None]
+    return SolvedTask(task, [grids for grids, _ in guesses], errors[0] if errors else None)
 
 
 def evaluation_of(done: Iterable[SolvedTask], name: str, attempts: int) -> Evaluation:
@@ -89,14 +135,16 @@ def evaluation_of(done: Iterable[SolvedTask], name: str, attempts: int) -> Evalu
     return Evaluation(submission, score, rows_of_submission(guesses, tasks, errors))
 
 
-def _solve(solve: Solver, task: RawTask, index: int, attempts: int) -> tuple[list[np.ndarray], str | None]:
+def _solve(
+    solve: Solver, train: Sequence[tuple[np.ndarray, np.ndarray]], test_input: np.ndarray, attempts: int
+) -> _Guesses:
     # Copies, so that a solver that edits its grids changes no task; int64, in which 10 * color does not overflow.
-    train = [(source.astype(np.int64), target.astype(np.int64)) for source, target in task.train]
+    shown = [(source.astype(np.int64), target.astype(np.int64)) for source, target in train]
     with Caught() as caught:
-        grids = _grids_of(solve(train, task.test[index][0].astype(np.int64)))[:attempts]
+        grids = _grids_of(solve(shown, test_input.astype(np.int64)))[:attempts]
         return grids + grids[:1] * (attempts - len(grids)), None
     assert caught.error is not None
-    return [], f"test input {index}: {_describe(caught.error)}"
+    return [], _describe(caught.error)
 
 
 def _grids_of(answer: Any) -> list[np.ndarray]:

@@ -1,7 +1,8 @@
 """Many environments on many devices, of one process or several: the mesh, rollouts over it, the memory they need."""
 
+from jaxarc.jobs import host_cores
 from jaxarc.parallel.memory import NotEnoughMemoryError, available_memory, program_memory, require_memory, size_of
-from jaxarc.parallel.mesh import create_mesh, data_mesh, host_cores, replicate, to_host, use_host_cores
+from jaxarc.parallel.mesh import create_mesh, data_mesh, replicate, to_host, use_host_cores
 from jaxarc.parallel.pipeline import pipeline
 from jaxarc.parallel.processes import (
     ProcessError,

@@ -6,7 +6,6 @@ number of processes, bit for bit.
 
 import functools
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -20,6 +19,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Int32, Shaped
 
 from jaxarc.device_arrays import own_arrays
+from jaxarc.jobs import host_cores
 
 DATA: Final = "data"  # the mesh axis along which environments, and the examples of a batch, are split
 MODEL: Final = "model"  # along which weights are split
@@ -93,14 +93,6 @@ def create_mesh(
         )
     types = (AxisType.Auto,) * len(shape)
     return jax.make_mesh(shape, axis_names, axis_types=types, devices=there[:needed])
-
-
-def host_cores() -> int:
-    """Count the CPU cores that this process may run on."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS, Windows
-        return os.cpu_count() or 1
 
 
 def use_host_cores(num: int | None = None) -> int:

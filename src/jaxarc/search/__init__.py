@@ -1,8 +1,8 @@
 """Search programs that explain the demonstrations of a task, and answer test inputs whose outputs nobody shows."""
 
 from jaxarc.search.guidance import GuidanceError, GuidanceWarning
-from jaxarc.search.process_pool import Question, search_all
 from jaxarc.search.programs import GridProgram, ProgramError
+from jaxarc.search.rounds import Question, search_all
 from jaxarc.search.solve import Found, SearchResult, solve
 from jaxarc.search.words import Word, WordError
 

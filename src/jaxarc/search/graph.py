@@ -2,7 +2,8 @@
 
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, product
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,13 +13,15 @@ from jaxarc.search.images import Images, images_of
 from jaxarc.search.search_library import call
 from jaxarc.search.words import NEW_ALONE, Word
 
-_CHUNK: Final = 4096  # states between two looks at the clock
+_CHUNK: Final = 4096  # states between two looks at the number of states
+_PART_CELLS: Final = 2_000_000  # of images between two looks at the clock
+_TABLES_BYTES: Final = 8  # for each word and image
 _LONGEST: Final = 64  # words of a program
 _SMALLEST: Final = 3  # side of a frame
 
 
 class Limits(NamedTuple):
-    """What ends a search: no word is applied after one of these is reached."""
+    """What ends a search: no word is applied after one of these is reached; the deadline may be set anew."""
 
     max_states: int
     max_images: int
@@ -43,19 +46,37 @@ class StateGraph:
         self._graph = call("new", frame, len(inputs))
         weakref.finalize(self, call, "delete", self._graph)
         self.frame = frame
-        self.is_cut = False  # whether a limit was reached
+        self.is_full = False  # whether there are as many states or images as there may be
+        self.is_late = False  # whether the deadline was reached
         self.num_applied = 0
         self.cost = 0  # up to which states are known
         self.cell_features: dict[bytes, dict[str, np.ndarray]] = {}  # of the images with some numbers, by name
         self._num_inputs = len(inputs)
         self.words = words
         self._limits = limits
+        self._left: Iterator[_Application] | None = None  # of a level that the deadline cut
+        self._part = max(_PART_CELLS // (len(inputs) * frame**2), 1)  # states
         for word in words:
             self._declare(word)
         call("start", self._graph, self.add(images_of(list(inputs), frame)).astype(np.int32))
 
     def __len__(self) -> int:
         return call("num_states", self._graph)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a limit was reached."""
+        return self.is_full or self.is_late
+
+    @property
+    def num_bytes(self) -> int:
+        """The memory that it takes, about."""
+        return call("num_images", self._graph) * (self.frame**2 + _TABLES_BYTES * len(self.words))
+
+    def set_deadline(self, deadline: float) -> None:
+        """Give more time; :meth:`expand` goes on where it was cut."""
+        self._limits = self._limits._replace(deadline=deadline)
+        self.is_late = False
 
     @property
     def image_states(self) -> tuple[Int64[np.ndarray, " S"], Int64[np.ndarray, "S P"], Int64[np.ndarray, " S"]]:
@@ -73,10 +94,24 @@ class StateGraph:
         return tuple(self.words[number] for number in reversed(words[:count].tolist()))
 
     def expand(self) -> None:
-        """Make all images of the next cost; before, the lists of one less, which only these need."""
+        """Make all images of the next cost; before, the lists of one less, which only these need.
+
+        Where the deadline cuts this, the cost stays, and the next call goes on from there.
+        """
+        left = self._left or _applications(self._graph, self.words, self.cost + 1, self._part)
+        for one in left:
+            self._look_at_limits(one.start % _CHUNK == 0)
+            if self.is_full:
+                break
+            if self.is_late:
+                self._left = chain([one], left)
+                return
+            is_new_alone = self.words[one.word] in NEW_ALONE
+            given = (one.word, one.source_cost, one.is_list, one.start, one.end, one.cost, is_new_alone)
+            call("expand", self._graph, *given)
+            self.num_applied += one.end - one.start
+        self._left = None
         self.cost += 1
-        self._make(self.cost - 1, are_lists=True)
-        self._make(self.cost, are_lists=False)
 
     def add(self, images: Images) -> Int64[np.ndarray, " N"]:
         """Return the number of each image, and -1 for no image."""
@@ -139,29 +174,35 @@ class StateGraph:
         if call("declare", self._graph, name, *given) < 0:
             raise LookupError(f"the library has no word {word.name}; add its kernel to native/search/graph.h")
 
-    def _is_full(self) -> bool:
-        """Whether a limit is reached, which is remembered."""
+    def _look_at_limits(self, begins_chunk: bool) -> None:
         limits = self._limits
-        is_full = len(self) >= limits.max_states or call("num_images", self._graph) >= limits.max_images
-        self.is_cut |= is_full or time.monotonic() > limits.deadline
-        return self.is_cut
+        if begins_chunk:
+            self.is_full |= len(self) >= limits.max_states or call("num_images", self._graph) >= limits.max_images
+        self.is_late |= time.monotonic() > limits.deadline
 
-    def _make(self, cost: int, are_lists: bool) -> None:
-        for source_cost in range(cost):
-            for is_list in (False, True):
-                count = call("level_size", self._graph, source_cost, is_list)
-                for number, word in enumerate(self.words):
-                    if source_cost + word.cost != cost or word.makes_list(is_list) is not are_lists:
-                        continue
-                    if self._is_full():
-                        return
-                    self._apply(number, source_cost, is_list, count, cost)
 
-    def _apply(self, number: int, source_cost: int, is_list: bool, count: int, cost: int) -> None:
-        for start in range(0, count, _CHUNK):
-            if start > 0 and self._is_full():
-                return
-            end = min(start + _CHUNK, count)
-            given = (number, source_cost, is_list, start, end, cost, self.words[number] in NEW_ALONE)
-            call("expand", self._graph, *given)
-            self.num_applied += end - start
+class _Application(NamedTuple):
+    """Some states of a level to which a word is applied."""
+
+    word: int
+    source_cost: int
+    is_list: bool
+    start: int
+    end: int
+    cost: int  # of what it makes
+
+
+def _applications(graph: int, words: Sequence[Word], cost: int, part: int) -> Iterator[_Application]:
+    """Yield what makes all images of a cost; before, the lists of one less."""
+    for target, are_lists in ((cost - 1, True), (cost, False)):
+        for source, is_list in product(range(target), (False, True)):
+            count = call("level_size", graph, source, is_list)
+            fitting = [
+                number
+                for number, word in enumerate(words)
+                if source + word.cost == target and word.makes_list(is_list) is are_lists
+            ]
+            for number, chunk in product(fitting, range(0, max(count, 1), _CHUNK)):
+                end = min(chunk + _CHUNK, count)
+                for start in range(chunk, max(end, 1), part):
+                    yield _Application(number, source, is_list, start, min(start + part, end), target)

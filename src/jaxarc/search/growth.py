@@ -153,6 +153,8 @@ def learn_growth(
                 continue
             unforeseen = 0
             for left_out in range(len(inputs)):
+                if time.monotonic() > deadline:
+                    return sorted(found, key=lambda one: one[1])
                 rest = [index for index in range(len(inputs)) if index != left_out]
                 others = _learned([inputs[one] for one in rest], [outputs[one] for one in rest], mirrors, num_places)
                 unforeseen += not np.array_equal(grown(inputs[left_out], others, mirrors), outputs[left_out])

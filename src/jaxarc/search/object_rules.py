@@ -256,7 +256,7 @@ def learn_object_rules(
 ) -> list[tuple[ObjectRule, int]]:
     """Return rules that make each input its output, with their costs, the cheapest first.
 
-    After the deadline, of ``time.monotonic``, no further partition is looked at.
+    After the deadline, of ``time.monotonic``, nothing more is looked at.
     """
     found = []
     for kind in KINDS:
@@ -265,10 +265,12 @@ def learn_object_rules(
         scenes = [Scene(grid, kind) for grid in (*inputs, test_input)]
         if not all(0 < len(scene.objects) <= _MANY for scene in scenes):
             continue
-        explained = list(_all_explained(scenes, outputs))
+        explained = list(_all_explained(scenes, outputs, deadline))
         if len(explained) < len(outputs):
             continue
         for feature in FEATURES:
+            if time.monotonic() > deadline:
+                break
             values = [scene.values(feature) for scene in scenes]
             rule = _rule(kind, feature, explained, values)
             if rule is None or not all(map(np.array_equal, (ruled(grid, rule) for grid in inputs), outputs)):
@@ -283,18 +285,22 @@ def learn_object_rules(
     return sorted(found, key=lambda one: one[1])
 
 
-def _all_explained(scenes: Sequence[Scene], outputs: Sequence[np.ndarray]) -> Iterator[list[dict[str, int]]]:
-    """Yield what explains the objects of each grid, up to one whose output no actions can draw."""
+def _all_explained(
+    scenes: Sequence[Scene], outputs: Sequence[np.ndarray], deadline: float
+) -> Iterator[list[dict[str, int]]]:
+    """Yield what explains the objects of each grid, up to one whose output no actions can draw, or the deadline."""
     for scene, target in zip(scenes, outputs, strict=False):
-        explained = list(_explained(scene, target))
+        explained = list(_explained(scene, target, deadline))
         if sum(max(right.values()) for right in explained) < np.count_nonzero(target):
             return
         yield explained
 
 
-def _explained(scene: Scene, target: np.ndarray) -> Iterator[dict[str, int]]:
+def _explained(scene: Scene, target: np.ndarray, deadline: float) -> Iterator[dict[str, int]]:
     """Yield for each object the actions that draw no wrong cell, with the number of cells that they draw."""
     for index in range(len(scene.objects)):
+        if time.monotonic() > deadline:
+            return
         right = {}
         for action in ACTIONS:
             patch = _acted(scene, index, action)

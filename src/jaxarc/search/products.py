@@ -3,6 +3,7 @@
 ``1 0`` by ``2 3`` is ``2 3 0 0``, and ``1 4`` by the shape of ``0 3`` is ``0 1 0 4``.
 """
 
+import time
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,10 +25,11 @@ class Product(NamedTuple):
     answer: UInt8[np.ndarray, "h w"]
 
 
-def find_products(graph: StateGraph, canvas: OutputCells) -> list[Product]:
+def find_products(graph: StateGraph, canvas: OutputCells, deadline: float) -> list[Product]:
     """Return the cheapest product for each way to divide the outputs into blocks.
 
-    The outputs say what the coarse and the fine state must be, so that no pairs of states are tried.
+    The outputs say what the coarse and the fine state must be, so that no pairs of states are tried. After the
+    deadline, of ``time.monotonic``, no other way is looked at.
     """
     states, numbers, costs = graph.image_states
     sizes = np.stack(graph.sizes(numbers), 2)
@@ -45,6 +47,8 @@ def find_products(graph: StateGraph, canvas: OutputCells) -> list[Product]:
         other = tuple((whole.ravel() // np.array(row)).tolist())
         if other not in by_size:
             continue
+        if time.monotonic() > deadline:
+            break
         blocks = [_blocks(output, size) for output, size in zip(canvas.outputs, _pairs(row), strict=False)]
         for has_coarse_colors in (False, True):
             parts = [_factors(one, has_coarse_colors) for one in blocks]

@@ -1,9 +1,11 @@
 """Solve a task: search under each naming of its colors, stack pieces, rank the answers, keep those that differ."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, islice
+from functools import partial
+from itertools import chain, combinations, islice, takewhile
+from operator import methodcaller
 from typing import Any, Final
 
 import numpy as np
@@ -87,6 +89,7 @@ class SearchResult:
     is_cut: bool  # whether a limit was reached
     seconds: float
     expected: tuple[tuple[str, float], ...] = ()  # the words that guidance found likeliest, with their probabilities
+    fault: str | None = None  # why there was no search: its process died
 
 
 def solve(
@@ -102,7 +105,7 @@ def solve(
         train: demonstrations, input and output each, as arrays or lists of rows.
         test_input: a grid; its output is neither needed nor seen.
         config: limits of cost, states and time, and how many answers.
-        on_progress: called between two parts of the search with the number of words that were applied so far.
+        on_progress: called after each stage of the search with the number of words that were applied so far.
 
     Raises:
         TaskFormatError: there is no demonstration, or a grid breaks a rule of the format.
@@ -112,106 +115,212 @@ def solve(
     Warns:
         GuidanceWarning: the weights are of another vocabulary, so the search is unguided.
     """
-    train = check_pairs([(source, target) for source, target in train], "search", "train")
-    test_input = check_grid(test_input, "search, test input")
-    search_library()  # built, if need be, before the clock starts
-    guide = guide_of(config.guidance)
-    began = time.monotonic()
-    found: list[Found] = []
-    searches: list[_Search] = []
-    log_probs = None if guide is None else _guided(guide, train, test_input, config, began, found, searches)
-    ways = _Ways(train, test_input, config, began, found, searches, on_progress)
-    namings = [(recolor, "none") for recolor in _recolors(train, test_input)]
-    turns = [("none", orient) for orient in _orients(train, test_input)]
-    for naming in namings:
-        ways.look([naming], _FIRST_COST, is_last=False)
-        ways.look([naming], _SECOND_COST, is_last=True)
-    ways.look(turns, _FIRST_COST, is_last=False)
-    found += [] if _is_sure(found) else _all_but_one(train, test_input, config, began, searches)
-    ways.look(turns, _FIRST_COST + 1, is_last=False)
-    ways.look(turns, _SECOND_COST, is_last=True)
-    for cost in range(_SECOND_COST + 1, config.max_cost + 1):
-        ways.look([(recolor, orient) for recolor, orient in namings if recolor != "ranked"], cost, is_last=True)
-    for start in _starts(found):
-        if time.monotonic() - began > config.seconds or _is_sure(found):
-            break
-        try:
-            shown = [(_run(start, source), target) for source, target in train]
-        except ProgramError:  # its frame is the largest, in which a function may have no answer
-            continue
-        search = _Search(shown, start.answer, "none", "none", config, began, 1, start)
-        searches.append(search)
-        found += [one for one in search.answers(min(_FIRST_COST, config.max_cost), is_last=False) if one.fits_all]
-    found.sort(key=_rank)
-    answers = _different(found, train, test_input, config.answers)
-    if not answers:
-        answers = [Found(test_input.astype(np.int8), None, tuple(False for _ in train), 0.0, 0)]
-    graphs = [search.graph for search in searches]
-    num_states, num_applied = sum(map(len, graphs)), sum(graph.num_applied for graph in graphs)
-    seconds = time.monotonic() - began
-    is_cut = seconds > config.seconds or any(graph.is_cut for graph in graphs)
-    expected = () if log_probs is None else expected_words(log_probs)
-    return SearchResult(tuple(answers), tuple(found), num_states, num_applied, is_cut, seconds, expected)
+    return TaskSearch(train, test_input, config).go_on(config.seconds, on_progress)
 
 
-def _all_but_one(
-    train: Sequence[Pair], test_input: np.ndarray, config: SearchConfig, began: float, searches: list["_Search"]
-) -> list[Found]:
-    """Return what programs answer that explain all demonstrations but one, each of which is left out in turn.
+class TaskSearch:
+    """The search of one test input: stages one after the other, which go on when more time is given.
 
-    Its size or one of its functions may have no answer there, so that no state of the whole search has it.
+    Arguments and errors are those of :func:`solve`; ``config.seconds`` is for the caller.
     """
-    found: list[Found] = []
-    until = min(time.monotonic() + _LEFT_OUT_SHARE * config.seconds, began + config.seconds)
-    places = range(len(train) if len(train) > _FEWEST else 0)
-    shown = [[pair for index, pair in enumerate(train) if index != place] for place in places]
-    own: list[_Search] = []
-    for cost in (_FIRST_COST, _FIRST_COST + 1):
-        for place in places:
-            if time.monotonic() > until or cost > config.max_cost:
-                return found
-            if cost == _FIRST_COST:
-                own.append(_Search(shown[place], test_input, "none", "none", config, began, 1))
-                searches.append(own[place])
-            for one in _fitting(own[place].answers(cost, is_last=False)):
-                fits = tuple(index != place for index in range(len(train)))
-                found.append(replace(one, fits=fits, share=0.0))
-    return found
+
+    def __init__(self, train: Sequence[tuple[Any, Any]], test_input: Any, config: SearchConfig) -> None:
+        self._train = check_pairs([(source, target) for source, target in train], "search", "train")
+        self._test_input = check_grid(test_input, "search, test input")
+        search_library()  # built, if need be, before the clock starts
+        self._guide = guide_of(config.guidance)
+        self._config = config
+        self._clock = _Clock()
+        self._found: list[Found] = []
+        self._searches: dict[tuple[Any, ...], _Search] = {}
+        self._expected: tuple[tuple[str, float], ...] = ()
+        self.seconds = 0.0  # that it has had
+        self._left = list(self._stages())
+
+    @property
+    def is_done(self) -> bool:
+        """Whether more time would change nothing: a program is sure, or all stages are over."""
+        return not self._left
+
+    @property
+    def num_bytes(self) -> int:
+        """The memory that it takes, about."""
+        return sum(search.graph.num_bytes for search in self._searches.values())
+
+    def go_on(self, seconds: float, on_progress: Callable[[int], None] = lambda applied: None) -> SearchResult:
+        """Search on for a time, and return what is found by then; ``on_progress`` is that of :func:`solve`."""
+        clock = self._clock
+        clock.start(seconds)
+        for search in self._searches.values():
+            search.begin()
+        left = []
+        for stage in self._left:
+            clock.was_over = False
+            stage(self)
+            on_progress(sum(search.graph.num_applied for search in self._searches.values()))
+            if _is_sure(self._found):
+                left = []
+                break
+            if clock.was_over:
+                left.append(stage)
+        self._left = left
+        found = sorted(self._found, key=_rank)
+        answers = _different(found, self._train, self._test_input, self._config.answers)
+        answers = answers or [_input_itself(self._train, self._test_input)]
+        graphs = [search.graph for search in self._searches.values()]
+        num_states, num_applied = sum(map(len, graphs)), sum(graph.num_applied for graph in graphs)
+        is_cut = clock.is_over() or any(graph.is_cut for graph in graphs)
+        self.seconds += clock.seconds_spent()
+        return SearchResult(tuple(answers), tuple(found), num_states, num_applied, is_cut, self.seconds, self._expected)
+
+    def _stages(self) -> Iterator[Callable[["TaskSearch"], None]]:
+        # By name, as a search that its own stages hold would keep its memory until Python looks for circles.
+        namings = [(recolor, "none") for recolor in _recolors(self._train, self._test_input)]
+        turns = [("none", orient) for orient in _orients(self._train, self._test_input)]
+        if self._guide is not None:
+            yield methodcaller("_look_guided", self._guide)
+        for naming in namings:
+            yield methodcaller("_look", naming, _FIRST_COST, is_first=True)
+            yield methodcaller("_look", naming, _SECOND_COST, is_last=True)
+        for turn in turns:
+            yield methodcaller("_look", turn, _FIRST_COST, is_first=True)
+        yield methodcaller("_look_at_all_but_one")
+        for turn in turns:
+            yield methodcaller("_look", turn, _FIRST_COST + 1)
+        for turn in turns:
+            yield methodcaller("_look", turn, _SECOND_COST, is_last=True)
+        for cost in range(_SECOND_COST + 1, self._config.max_cost + 1):
+            for naming in namings:
+                if naming != ("ranked", "none"):
+                    yield methodcaller("_look", naming, cost, is_last=True)
+        yield methodcaller("_look_twice")
+
+    def _search(
+        self,
+        key: tuple[Any, ...],
+        train: Sequence[Pair],
+        test_input: np.ndarray,
+        recolor: str = "none",
+        orient: str = "none",
+        **options: Any,
+    ) -> "_Search":
+        """Return the search of this name, a new one where there is none."""
+        if key not in self._searches:
+            given = (train, test_input, recolor, orient, self._config, self._clock)
+            self._searches[key] = _Search(*given, **options)
+        return self._searches[key]
+
+    def _look(self, way: tuple[str, str], cost: int, *, is_first: bool = False, is_last: bool = False) -> None:
+        """Add what states of a cost answer under a naming of the colors or from a side."""
+        if self._searches and self._clock.is_over():
+            return
+        most = min(cost, self._config.max_cost, _RANKED_COST if way[0] == "ranked" else cost)
+        has_grown = (*way, 2) in self._searches
+        for room in (1, 2) if is_first else (2 if has_grown else 1,):
+            # The answer may be larger than any other grid, and then no image has its size.
+            search = self._search((*way, room), self._train, self._test_input, *way, room=room)
+            if search.graph.is_cut and cost > _SECOND_COST:
+                self._clock.was_over |= search.graph.is_late
+                return
+            self._found += search.answers(most, is_last)
+            if search.knows_size or search.graph.frame >= LARGEST or _is_sure(self._found):
+                return
+
+    def _look_guided(self, guide: Guide) -> None:
+        """Search with all words up to cost 2, and with the likeliest alone further; add what explains everything.
+
+        The network sees what each word makes on the first level.
+        """
+        task = self._train, self._test_input
+        most = self._config.max_cost
+        search = self._search(("guided",), *task, share=_GUIDED_SHARE)
+        self._found += _fitting(search.answers(min(_FIRST_COST, most), is_last=False))
+        log_probs = guide.log_probs(describe(search.graph, self._train))
+        self._expected = expected_words(log_probs)
+        for recolor in _recolors(*task):
+            if recolor == "ranked" or _is_sure(self._found):
+                break
+            search = self._search(("likely", recolor), *task, recolor, share=_GUIDED_SHARE, likely=log_probs)
+            for cost in range(_FIRST_COST + 1, min(most, _SECOND_COST) + 1):
+                self._found += [] if _is_sure(self._found) else _fitting(search.answers(cost, is_last=False))
+
+    def _look_at_all_but_one(self) -> None:
+        """Add what programs answer that explain all demonstrations but one, each of which is left out once.
+
+        Its size or one of its functions may have no answer there, so that no state of the whole search has it.
+        """
+        until = self._clock.part(_LEFT_OUT_SHARE)
+        places = range(len(self._train) if len(self._train) > _FEWEST else 0)
+        for cost in (_FIRST_COST, _FIRST_COST + 1):
+            for place in places:
+                if self._clock.is_over(until) or cost > self._config.max_cost:
+                    return
+                shown = [pair for index, pair in enumerate(self._train) if index != place]
+                search = self._search(("without", place), shown, self._test_input)
+                for one in _fitting(search.answers(cost, is_last=False)):
+                    fits = tuple(index != place for index in range(len(self._train)))
+                    self._found.append(replace(one, fits=fits, share=0.0))
+
+    def _look_twice(self) -> None:
+        """Add what a second program makes of answers that may be nearly right."""
+        for start in _starts(self._found):
+            if self._clock.is_over() or _is_sure(self._found):
+                return
+            try:
+                shown = [(_run(start, source), target) for source, target in self._train]
+            except ProgramError:  # its frame is the largest, in which a function may have no answer
+                continue
+            search = self._search(("twice", str(start.program)), shown, start.answer, before=start)
+            self._found += _fitting(search.answers(min(_FIRST_COST, self._config.max_cost), is_last=False))
+
+
+class _Clock:
+    """The time that a search is given, and whether something was left because it was over."""
+
+    def __init__(self) -> None:
+        self._total = 0.0  # of all parts
+        self.start(0.0)
+
+    def start(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._total += seconds
+        self._began = time.monotonic()
+        self.was_over = False
+
+    def until(self, share: float) -> float:
+        """Return the end of a share of the time, from its beginning on."""
+        return self._began + share * self._seconds
+
+    def part(self, share: float) -> float:
+        """Return the end, from now on, of a share of all the time that the search was ever given."""
+        return min(time.monotonic() + share * self._total, self.until(1.0))
+
+    def is_over(self, deadline: float | None = None) -> bool:
+        """Whether a deadline, or that of everything, is over, which is remembered."""
+        is_over = time.monotonic() > (self.until(1.0) if deadline is None else deadline)
+        self.was_over |= is_over
+        return is_over
+
+    def seconds_spent(self) -> float:
+        return time.monotonic() - self._began
+
+
+def nothing_found(train: Sequence[Pair], test_input: np.ndarray, fault: str | None) -> SearchResult:
+    """Return the result of a search that was not to be: its answer is the test input."""
+    return SearchResult((_input_itself(train, test_input),), (), 0, 0, True, 0.0, fault=fault)
+
+
+def _input_itself(train: Sequence[Pair], test_input: np.ndarray) -> Found:
+    return Found(test_input.astype(np.int8), None, tuple(False for _ in train), 0.0, 0)
 
 
 def described(train: Sequence[Pair], test_input: np.ndarray) -> Described:
     """Describe a task as :mod:`jaxarc.search.guidance` sees it, by a search of a cost of at most 2."""
-    search = _Search(train, test_input, "none", "none", DEFAULT, time.monotonic(), 1)
+    clock = _Clock()
+    clock.start(DEFAULT.seconds)
+    search = _Search(train, test_input, "none", "none", DEFAULT, clock)
     search.expand(_FIRST_COST)
     return describe(search.graph, train)
-
-
-def _guided(
-    guide: Guide,
-    train: Sequence[Pair],
-    test_input: np.ndarray,
-    config: SearchConfig,
-    began: float,
-    found: list[Found],
-    searches: list["_Search"],
-) -> np.ndarray:
-    """Search with all words up to cost 2, and with the likeliest alone further; add what explains all demonstrations.
-
-    The network sees what each word makes on the first level. Returns the log-probabilities of the keys.
-    """
-    config = replace(config, seconds=_GUIDED_SHARE * config.seconds)
-    search = _Search(train, test_input, "none", "none", config, began, 1)
-    searches.append(search)
-    found += _fitting(search.answers(min(_FIRST_COST, config.max_cost), is_last=False))
-    log_probs = guide.log_probs(describe(search.graph, train))
-    for recolor in _recolors(train, test_input):
-        if recolor == "ranked" or _is_sure(found):
-            break
-        search = _Search(train, test_input, recolor, "none", config, began, 1, likely=log_probs)
-        searches.append(search)
-        for cost in range(_FIRST_COST + 1, min(config.max_cost, _SECOND_COST) + 1):
-            found += [] if _is_sure(found) else _fitting(search.answers(cost, is_last=False))
-    return log_probs
 
 
 def _fitting(found: list[Found]) -> list[Found]:
@@ -280,46 +389,6 @@ def _different(found: list[Found], train: Sequence[Pair], test_input: np.ndarray
     return ranked[:count]
 
 
-class _Ways:
-    """The searches of one test input under all namings of its colors, and from all sides."""
-
-    def __init__(
-        self,
-        train: Sequence[Pair],
-        test_input: np.ndarray,
-        config: SearchConfig,
-        began: float,
-        found: list[Found],
-        searches: list["_Search"],
-        on_progress: Callable[[int], None],
-    ) -> None:
-        self._on_progress = on_progress
-        self._train, self._test_input, self._config, self._began = train, test_input, config, began
-        self._found, self._searches = found, searches
-        self._own: dict[tuple[str, str], _Search] = {}
-
-    def look(self, ways: list[tuple[str, str]], cost: int, is_last: bool) -> None:
-        """Add what states of a cost answer, each way, until a program is sure or the time is over."""
-        for recolor, orient in ways:
-            if _is_sure(self._found) or (self._searches and time.monotonic() - self._began > self._config.seconds):
-                return
-            most = min(cost, self._config.max_cost, _RANKED_COST if recolor == "ranked" else cost)
-            for room in (1, 2):  # the answer may be larger than any other grid, and then no image has its size
-                is_new = room > 1 or (recolor, orient) not in self._own
-                if is_new:
-                    search = _Search(self._train, self._test_input, recolor, orient, self._config, self._began, room)
-                    self._searches.append(search)
-                    self._own[recolor, orient] = search
-                search = self._own[recolor, orient]
-                if search.graph.is_cut and cost > _SECOND_COST:
-                    break
-                self._found += search.answers(most, is_last)
-                self._on_progress(sum(one.graph.num_applied for one in self._searches))
-                can_grow = is_new and search.graph.frame < LARGEST
-                if search.knows_size or not can_grow or _is_sure(self._found):
-                    break
-
-
 class _Search:
     """The search of one test input under one naming of its colors."""
 
@@ -330,11 +399,15 @@ class _Search:
         recolor: str,
         orient: str,
         config: SearchConfig,
-        began: float,
-        room: int,  # sides of the largest grid that an image may have
+        clock: _Clock,
+        *,
+        share: float = 1.0,  # of the time
+        room: int = 1,  # sides of the largest grid that an image may have
         before: Found | None = None,  # what made the inputs
         likely: np.ndarray | None = None,  # log-probabilities of words, of which only the likeliest are tried
     ) -> None:
+        self._clock = clock
+        self._share = share
         self._before = before
         self._known_colors = {*_colors_of([test_input]), *_colors_of([target for _, target in train])}
         turn = ORIENTATIONS[orient]
@@ -361,15 +434,23 @@ class _Search:
         sides = [side for grid in (*self._inputs, *self._outputs) for side in grid.shape]
         frame = min(room * max(*sides, *grown, 3), LARGEST)
         max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
-        self._seconds = config.seconds
-        self._deadline = began + config.seconds
-        limits = Limits(config.max_states, max_images, deadline=began + _WORDS_SHARE * config.seconds)
-        self.graph = StateGraph(self._inputs, frame, words, limits)
+        self.graph = StateGraph(self._inputs, frame, words, Limits(config.max_states, max_images, deadline=0.0))
+        know_mirror_images = () if orient != "none" else (learn_growth, learn_templates)
+        self._learners = (learn_object_rules, *know_mirror_images)
+        self._everything = (True,) * len(self._outputs)
+        self._parts: dict[tuple[Any, ...], list[Found]] = {}  # of the answers, which no more time would change
+        self.begin()
+
+    def begin(self) -> None:
+        """Take the time that the clock has now."""
+        self._deadline = self._clock.until(self._share)
+        self.graph.set_deadline(self._clock.until(_WORDS_SHARE * self._share))
 
     def expand(self, cost: int) -> None:
         """Make all states up to a cost."""
-        while self.graph.cost < cost:
+        while self.graph.cost < cost and not self.graph.is_late:
             self.graph.expand()
+        self._clock.was_over |= self.graph.is_late
 
     def answers(self, cost: int, is_last: bool) -> list[Found]:
         """Return what tables and stacks of states up to a cost answer; at last also tables that fit not all cells."""
@@ -380,39 +461,62 @@ class _Search:
         first = self._outputs[0].shape
         rules = rules or [(first, SizeRule(first))]
         for guess, (size, rule) in enumerate(rules[: self._sizes]):
+            if guess > 0 and self._clock.is_over(self._deadline):
+                break
             canvas = OutputCells(self._outputs, size)
             is_deep = cost > _SECOND_COST  # tables and products look at cheaper states only
+            at = (cost, is_last, size)
             if guess == 0 and not is_deep:
-                found += self._tables(canvas, rule, is_exact=True)
-            stacks = _stacks(Pieces(self.graph, canvas, self._colors), is_last, self._deadline)
-            for stack in stacks:
-                layers = tuple(_layer(self.graph, layer) for layer in stack.layers)
-                found.append(self._found(stack.answer, layers, rule, stack.fits, stack.share, stack.cost))
-            for product in [] if is_deep else find_products(self.graph, canvas):
-                words = (self.graph.program(product.coarse), self.graph.program(product.fine))
-                layers = (ProductLayer(*words, product.has_coarse_colors),)
-                everything = (True,) * len(self._outputs)
-                found.append(self._found(product.answer, layers, rule, everything, 1.0, product.cost))
+                found += self._part(("tables", *at), partial(self._tables, canvas, rule, is_exact=True))
+            found += self._part(("stacks", *at), partial(self._stacks, canvas, rule, is_last))
+            if not is_deep:
+                found += self._part(("products", *at), partial(self._products, canvas, rule))
             if guess == 0 and cost <= _FIRST_COST and rule == SizeRule() and not _is_sure(found):
-                found += self._rules()
+                for learn in self._learners:
+                    deadline = min(self._clock.part(_RULES_SHARE * self._share), self._deadline)
+                    found += self._part((learn.__name__, *at), partial(self._rules, learn, deadline), deadline)
             if guess == 0 and is_last and not is_deep and not any(one.fits_all for one in found):
-                found += self._tables(canvas, rule, is_exact=False)
+                found += self._part(("near tables", *at), partial(self._tables, canvas, rule, is_exact=False))
+        return found
+
+    def _part(
+        self, name: tuple[Any, ...], make: Callable[[], list[Found]], deadline: float | None = None
+    ) -> list[Found]:
+        """Return what a part of the answers is; what was made of the same states before its deadline is remembered."""
+        key = (*name, len(self.graph))
+        if key in self._parts:
+            return self._parts[key]
+        found = make()
+        if not self._clock.is_over(deadline or self._deadline):
+            self._parts[key] = found
         return found
 
     def _tables(self, canvas: OutputCells, rule: SizeRule, is_exact: bool) -> list[Found]:
         tables = learn_rules(self.graph, canvas, self._deadline, is_exact)
         return [self._found(one.answer, (one.layer,), rule, one.fits, one.share, one.cost) for one in tables]
 
-    def _rules(self) -> list[Found]:
-        """Return what rules answer that draw on a whole grid; they take the input alone."""
-        source, everything = self._inputs[-1].astype(np.uint8), (True,) * len(self._outputs)
+    def _stacks(self, canvas: OutputCells, rule: SizeRule, is_last: bool) -> list[Found]:
         found = []
-        know_mirror_images = () if self._orient != "none" else (learn_growth, learn_templates)
-        for learn in (learn_object_rules, *know_mirror_images):
-            deadline = min(time.monotonic() + _RULES_SHARE * self._seconds, self._deadline)
-            for rule, cost in learn(self._inputs[:-1], self._outputs, source, deadline)[:_RULES]:
-                found.append(self._found(rule.drawn(source), (RuleLayer(rule),), SizeRule(), everything, 1.0, cost))
+        for stack in _stacks(Pieces(self.graph, canvas, self._colors), is_last, self._deadline):
+            layers = tuple(_layer(self.graph, layer) for layer in stack.layers)
+            found.append(self._found(stack.answer, layers, rule, stack.fits, stack.share, stack.cost))
         return found
+
+    def _products(self, canvas: OutputCells, rule: SizeRule) -> list[Found]:
+        found = []
+        for product in find_products(self.graph, canvas, self._deadline):
+            words = (self.graph.program(product.coarse), self.graph.program(product.fine))
+            layers = (ProductLayer(*words, product.has_coarse_colors),)
+            found.append(self._found(product.answer, layers, rule, self._everything, 1.0, product.cost))
+        return found
+
+    def _rules(self, learn: Callable[..., list[tuple[Any, int]]], deadline: float) -> list[Found]:
+        """Return what rules answer that draw on a whole grid; they take the input alone."""
+        source = self._inputs[-1].astype(np.uint8)
+        return [
+            self._found(rule.drawn(source), (RuleLayer(rule),), SizeRule(), self._everything, 1.0, cost)
+            for rule, cost in learn(self._inputs[:-1], self._outputs, source, deadline)[:_RULES]
+        ]
 
     def _found(
         self,
@@ -443,13 +547,15 @@ def _layer(graph: StateGraph, layer: Layer) -> LayerProgram:
 
 
 def _stacks(pieces: Pieces, is_last: bool, deadline: float) -> list[Stack]:
+    if time.monotonic() > deadline:
+        return pieces.nearest(2)
     found = [pieces.stack([int(one)]) for one in pieces.exact()[:_EXACT]]
     everything = np.bitwise_or.reduce(pieces.pairs)
     found += pieces.stacks(everything, _STARTS, _LAYERS, deadline)
     if is_last and not any(all(stack.fits) for stack in found):
         sizes = reversed(range(1, len(pieces.pairs)))
         some = chain.from_iterable(combinations(pieces.pairs, size) for size in sizes)
-        for chosen in islice(some, _SOME):
+        for chosen in takewhile(lambda _: time.monotonic() <= deadline, islice(some, _SOME)):
             found += pieces.stacks(np.bitwise_or.reduce(chosen), _STARTS_WITHOUT, _LAYERS, deadline)
     return found + pieces.nearest(2)
 

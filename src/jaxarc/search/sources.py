@@ -59,16 +59,16 @@ def _cell_features(
 ) -> dict[str, UInt8[np.ndarray, " M"]]:
     """Return all features of the cells of some images, which the graph remembers."""
     key = numbers.tobytes()
-    if key not in graph.cell_features:
+    found = graph.cell_features.setdefault(key, {})
+    if len(found) < len(FEATURES):
         images = graph.images(numbers)
         inside = images.inside
-        found: dict[str, np.ndarray] = {}
         for name in FEATURES:
             if time.monotonic() > deadline:
-                return found
-            found[name] = cell_feature(images, name).cells[inside]
-        graph.cell_features[key] = found
-    return graph.cell_features[key]
+                break
+            if name not in found:
+                found[name] = cell_feature(images, name).cells[inside]
+    return found
 
 
 def _add(found: dict[bytes, Source], words: tuple[Word, ...], cells: np.ndarray, cost: int) -> None:

@@ -53,24 +53,26 @@ def learn_rules(graph: StateGraph, canvas: OutputCells, deadline: float, is_exac
     Args:
         graph: its cheap states are what a rule looks at.
         canvas: the outputs and the size of the answer.
-        deadline: of ``time.monotonic``, after which no more sources are looked at.
+        deadline: of ``time.monotonic``, after which nothing more is looked at.
         is_exact: whether a rule must give every cell; else it has the commonest color of each row.
     """
     sources = find_sources(graph, canvas, deadline)
-    if not sources:
+    if not sources or time.monotonic() > deadline:
         return []
     cells = different_cells(sources, canvas)
+    if time.monotonic() > deadline:
+        return []
     if is_exact:
         tried = _exact_fits(sources, cells, deadline)
     else:
-        tried = (_near_fit(chosen, cells, sources[0]) for chosen in _foreseeing(sources, cells))
+        tried = (_near_fit(chosen, cells, sources[0]) for chosen in _foreseeing(sources, cells, deadline))
     rules: dict[bytes, TableRule] = {}
     for fit in tried:
         if fit is not None:
             answer = fit.answer(slice(len(canvas.target), None))
             if answer.max() <= _LAST_COLOR and answer.tobytes() not in rules:
                 rules[answer.tobytes()] = fit.rule(cells, answer.reshape(canvas.sizes[-1]))
-        if len(rules) == _KEPT:
+        if len(rules) == _KEPT or time.monotonic() > deadline:
             break
     return list(rules.values())
 
@@ -146,7 +148,7 @@ def _separation(sources: list[Source], cells: Cells) -> _Separation | None:
 def _exact_fits(sources: list[Source], cells: Cells, deadline: float) -> Iterator["_Fit | None"]:
     """Yield tables that no cell contradicts, the cheapest first."""
     pairs = _separation(sources, cells)
-    if pairs is None:
+    if pairs is None or time.monotonic() > deadline:
         return
     found: list[tuple[int, tuple[Source, ...], Source | None]] = []
     for cost, chosen, copied in _right_tables(sources, cells, pairs):
@@ -239,7 +241,7 @@ def _fit(chosen: tuple[Source, ...], copied: Source | None, cells: Cells, own: S
     return _Fit(cost, chosen, copied, colors, own)
 
 
-def _foreseeing(sources: list[Source], cells: Cells) -> list[tuple[Source, ...]]:
+def _foreseeing(sources: list[Source], cells: Cells, deadline: float) -> list[tuple[Source, ...]]:
     """Return sources whose tables, made of all demonstrations but one, foresee most cells of that one.
 
     A beam: of single sources those that foresee most, of these with one more, and so on.
@@ -261,6 +263,8 @@ def _foreseeing(sources: list[Source], cells: Cells) -> list[tuple[Source, ...]]
     for _ in range(_MOST_SOURCES):
         new: dict[tuple[int, ...], float] = {}
         for chosen in beam:
+            if time.monotonic() > deadline:
+                return []
             faults = votes.faults(chosen) + costs + costs[list(chosen)].sum()
             for index in np.argsort(faults, kind="stable")[:_BEAM].tolist():
                 if index not in chosen and np.isfinite(faults[index]):

@@ -21,7 +21,7 @@ from jaxarc.config import SearchConfig
 from jaxarc.errors import UsageError
 from jaxarc.search.descriptions import Described, Pair, key_indices, keys_of, vocabulary_digest, word_keys
 from jaxarc.search.graph import Limits, StateGraph
-from jaxarc.search.process_pool import Question, search_all
+from jaxarc.search.rounds import Question, search_all
 from jaxarc.search.solve import Found, described
 from jaxarc.search.words import LARGEST, vocabulary
 from jaxarc.tasks.raw_task import RawTask

@@ -5,7 +5,6 @@ eight symmetries: what is said of ``half(left)`` is then said of ``half(right)``
 network sees. The trained weights are written for :mod:`jaxarc.search.guidance`, which evaluates them in NumPy.
 """
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +18,7 @@ from jaxtyping import Array, Float
 from jaxarc.config import SearchConfig, SearchExpertConfig
 from jaxarc.datasets import load_tasks
 from jaxarc.files import user_cache
+from jaxarc.jobs import host_cores
 from jaxarc.nn.update import predict
 from jaxarc.search.descriptions import MOST_PAIRS, vocabulary_digest, word_keys
 from jaxarc.search.guidance import Guide, Weights
@@ -129,7 +129,7 @@ class SearchExpertTask(SurrogateTask):
         path = Path(config.recording) if config.recording else user_cache("search") / name
         if not path.exists():
             limits = SearchConfig(max_cost=4, max_states=config.max_states, seconds=config.seconds)
-            processes = config.processes or os.cpu_count() or 1
+            processes = config.processes or host_cores()
             record(list(load_tasks(config.dataset)), limits, config.num_dreams, processes, progress).save(path)
         return cls(ExpertExamples.load(path), config)
 

@@ -22,7 +22,6 @@ import dataclasses
 import functools
 import importlib.util
 import math
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -41,6 +40,7 @@ from jaxarc.experts.expert import (
     Pair,
     find_expert,
 )
+from jaxarc.jobs import host_cores
 from jaxarc.traces.cache import TraceCache
 from jaxarc.traces.units import (
     ExpertSpec,
@@ -303,7 +303,7 @@ def _started(
 ) -> AbstractContextManager[Workers | None]:
     if strategy != "workers":
         return nullcontext()
-    return Workers(expert, processes if processes is not None else os.cpu_count() or 1, time_limit_s)
+    return Workers(expert, processes if processes is not None else host_cores(), time_limit_s)
 
 
 class _Recorder:

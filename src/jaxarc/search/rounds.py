@@ -1,0 +1,192 @@
+"""Search the answers of many test inputs, in several processes, within one budget of time.
+
+A budget is spent in rounds: a short one for all test inputs, then one with all that is left for those without a sure
+program, and so on, as some of these need less than they get. A search goes on where its last round ended, as far as
+the memory of its process holds it.
+"""
+
+import contextlib
+import hashlib
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, repeat
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from jaxarc.config import SearchConfig
+from jaxarc.config.agent_training import MAX_COST
+from jaxarc.jobs import Job, Outcome, Processes
+from jaxarc.search.guidance import guide_of
+from jaxarc.search.search_library import search_library
+from jaxarc.search.solve import Pair, SearchResult, TaskSearch, nothing_found, solve
+
+_FIRST_SHARE: Final = 0.25  # of an equal share of the time, for each test input
+_FIRST_SECONDS: Final = 0.3  # in which a first look is over; the first round is no shorter, if an equal share is not
+_LEAST_SHARE: Final = 0.2  # of an equal share; with less, there is no further round
+
+
+class Question(NamedTuple):
+    """A test input with the demonstrations of its task; the answer is not among it."""
+
+    task_id: str
+    test_index: int
+    train: tuple[Pair, ...]
+    test_input: np.ndarray
+
+
+def search_all(
+    questions: Sequence[Question],
+    config: SearchConfig,
+    processes: int = 1,
+    minutes: float | None = None,
+) -> Iterator[tuple[Question, SearchResult]]:
+    """Yield each question with its answers, as soon as it is done.
+
+    A question whose process dies is asked again. If that one dies too, the answers are those of an earlier round, or
+    there is none, and the ``fault`` of the result says so.
+
+    Args:
+        questions: of any tasks; with ``minutes`` their order has no meaning.
+        config: limits of each question.
+        processes: that work side by side; 1 works in this one.
+        minutes: for all questions, each of which gets an equal share or more, unless it needs less; while time is left,
+            costlier programs are tried where none is sure.
+
+    Raises:
+        ValueError: there is no process.
+        GuidanceError: ``config.guidance`` is no weights.
+        NativeLibraryError: the library of the search is neither installed nor can it be built.
+        JobsError: no process comes up.
+    """
+    if processes < 1:
+        raise ValueError(f"processes must be at least 1, got {processes}")
+    search_library()  # built, if need be, before the clock and the processes start
+    if guide_of(config.guidance) is None:
+        config = replace(config, guidance="none")  # so that only this process says why
+    with _places(processes) as do:
+        if minutes is not None:
+            yield from _in_rounds(questions, replace(config, max_cost=MAX_COST), processes, 60 * minutes, do)
+            return
+        for done in do([Job(solve, (one.train, one.test_input, config)) for one in questions]):
+            question = questions[done.job]
+            yield question, done.value or nothing_found(question.train, question.test_input, done.fault)
+
+
+_Do: TypeAlias = Callable[[Sequence[Job]], Iterator[Outcome]]
+
+
+@contextlib.contextmanager
+def _places(processes: int) -> Iterator[_Do]:
+    """Do jobs in this process, or in others; what is held in this one is let go at last."""
+    if processes > 1:
+        with Processes(processes) as workers:
+            yield workers.run
+        return
+    try:
+        yield lambda jobs: (Outcome(index, one.function(*one.arguments), None, 0) for index, one in enumerate(jobs))
+    finally:
+        _held.clear()
+
+
+@dataclass(eq=False)
+class _Asked:
+    """A question, and how far its search is."""
+
+    question: Question
+    key: str
+    result: SearchResult | None = None
+    is_held: bool = False  # so that it goes on from there
+    is_over: bool = False
+    home: int | None = None  # the process that holds it
+
+    @property
+    def seconds(self) -> float:
+        return 0.0 if self.result is None else self.result.seconds
+
+    @property
+    def lost(self) -> float:
+        """The seconds that it has to search again."""
+        return 0.0 if self.is_held else self.seconds
+
+
+class _Turn(NamedTuple):
+    """The time of a question in a round: less than planned where what came before took longer."""
+
+    seconds: float
+    lost: float  # which it gets too if nothing is held
+    planned: float  # of this question and those after it in the round
+    processes: int
+    deadline: float  # of ``time.monotonic``, which is that of all processes
+
+    def seconds_now(self, is_held: bool) -> float:
+        left = max(self.deadline - time.monotonic(), 0.0)
+        wanted = self.seconds + (0.0 if is_held else self.lost)
+        return min(wanted * min(left * self.processes / max(self.planned, 1e-9), 1.0), left)
+
+
+def _in_rounds(
+    questions: Sequence[Question], config: SearchConfig, processes: int, seconds: float, do: _Do
+) -> Iterator[tuple[Question, SearchResult]]:
+    deadline = time.monotonic() + seconds
+    equal = seconds * processes / max(len(questions), 1)
+    asked = [_Asked(one, f"{_digest(one)} {index}") for index, one in enumerate(questions)]
+    left = sorted(asked, key=lambda one: one.key)  # whatever their order in a file
+    first = max(_FIRST_SHARE * equal, min(_FIRST_SECONDS, equal))
+    for most in chain([first], repeat(math.inf)):
+        left, share = _shares(left, (deadline - time.monotonic()) * processes, _LEAST_SHARE * equal)
+        share = min(share, most)
+        if not left:
+            break
+        plans = [share + one.lost for one in left]
+        turns = [_Turn(share, one.seconds, sum(plans[place:]), processes, deadline) for place, one in enumerate(left)]
+        jobs = [
+            Job(_go_on, (one.key, one.question, config, turn), home=one.home)
+            for one, turn in zip(left, turns, strict=True)
+        ]
+        for done in do(jobs):
+            one = left[done.job]
+            if done.fault is not None:
+                one.result = one.result or nothing_found(one.question.train, one.question.test_input, done.fault)
+                one.is_over = True
+            else:
+                one.result, one.is_over, one.is_held = done.value
+                one.home = done.worker if one.is_held else None
+            if one.is_over and one.result is not None:
+                yield one.question, one.result
+        left = [one for one in left if not one.is_over]
+    for one in asked:
+        if not one.is_over and one.result is not None:
+            yield one.question, one.result
+
+
+def _shares(left: list[_Asked], seconds: float, least: float) -> tuple[list[_Asked], float]:
+    """Return for which questions there is time in a further round, and how much for each beside what it has lost."""
+    for some in (left, [one for one in left if one.is_held]):
+        share = (seconds - sum(one.lost for one in some)) / max(len(some), 1)
+        if share > least or (some and some[0].result is None):
+            return some, max(share, 0.0)
+    return [], 0.0
+
+
+_held: dict[str, TaskSearch] = {}  # of this process
+
+
+def _go_on(key: str, question: Question, config: SearchConfig, turn: _Turn) -> tuple[SearchResult, bool, bool]:
+    """Search on; return what is found, whether more time would change nothing, and whether the search is held."""
+    search = _held.pop(key, None)
+    seconds = turn.seconds_now(is_held=search is not None)
+    search = search or TaskSearch(question.train, question.test_input, config)
+    result = search.go_on(min(seconds, config.seconds - search.seconds))
+    is_over = search.is_done or search.seconds >= config.seconds
+    num_bytes = sum(one.num_bytes for one in _held.values()) + search.num_bytes
+    if not is_over and num_bytes <= config.megabytes * 10**6:
+        _held[key] = search
+    return result, is_over, key in _held
+
+
+def _digest(question: Question) -> str:
+    grids = [*chain.from_iterable(question.train), question.test_input]
+    return hashlib.sha256(repr([np.asarray(grid).tolist() for grid in grids]).encode()).hexdigest()
