@@ -9,7 +9,7 @@ from jaxarc.errors import JaxarcError
 
 
 class HiddenValuesError(JaxarcError, ValueError):
-    """The mask of a masked array hides values, of which nothing is known."""
+    """The mask of a masked array hides values."""
 
 
 @runtime_checkable

@@ -82,7 +82,8 @@ def compare(
                 f"{evaluated[0]} is of jaxarc evaluate; give two such folders, without --output and --metric",
                 param_hint="RUNS",
             )
-        print_difference(*map(read_shares, runs), Console())
+        before, after = runs
+        print_difference(read_shares(before), read_shares(after), Console())
         return
     from jaxarc.render.figures import AxisLabels, BandedCurve, draw_comparison  # Matplotlib takes half a second
 

@@ -86,7 +86,7 @@ def search(
         )
     results = [_searched(task, index, config) for index in range(len(task.test))]
     answered = [(result, answer) for result, (_, answer) in zip(results, task.test, strict=True)]
-    if output is not None and kind is not None:  # first, so that it is there whatever becomes of the text
+    if output is not None and kind is not None:  # first, so that it is there even if the text fails
         title = f"{task_id}: {results[0].answers[0].program or 'no program'}"
         drawing = draw_pairs(RENDERERS[kind], _pictures(task, results), title)
         write_whole(output, bytes_of(drawing, title))

@@ -106,7 +106,7 @@ def observation_space(config: JaxArcConfig, num_slots: int) -> Space:
     if config.observation.layout == "dict":
         return Dict(entries) if len(entries) > 1 else entries["working_grid"]
     boxes = _boxes(entries)
-    return _joined_space(sum(_size(box, config) for box in boxes), max(box.high for box in boxes), config)
+    return _joined_space(sum(_size(box, config) for box in boxes), max(int(box.high) for box in boxes), config)
 
 
 def _entry_spaces(config: JaxArcConfig, num_slots: int) -> dict[str, Space]:
@@ -162,7 +162,7 @@ def add_number(
 def add_number_space(space: Space, name: str, high: int, config: JaxArcConfig) -> Space:
     """Describe what :func:`add_number` returns for an observation of a space."""
     if isinstance(space, Box) and config.observation.layout != "dict":
-        return _joined_space(space.shape[-1] + 1, max(space.high, high), config)
+        return _joined_space(space.shape[-1] + 1, max(int(space.high), high), config)
     entries = space.entries if isinstance(space, Dict) else {"working_grid": space}
     return Dict({**entries, name: Box(0, high, (), jnp.int32)})
 
@@ -207,7 +207,7 @@ def _part(value: Array, box: Box, config: JaxArcConfig) -> Array:
     As tokens the row becomes ``3 0``, and step 5 stays 5.
     """
     batch = value.shape[: value.ndim - len(box.shape)]
-    value = joined_value(value, box.high, config)
+    value = joined_value(value, int(box.high), config)
     if config.observation.layout == "flat":
         return value.reshape(*batch, math.prod(box.shape))
     if not _fills_cells(box):

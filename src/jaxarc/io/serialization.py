@@ -46,7 +46,7 @@ def extract_task_id_from_index(index: int | jax.Array) -> str | None:
         raise ValueError(f"one task index was expected, got an array of shape {number.shape}")
     if number < NO_TASK:
         raise ValueError(f"a task index is {NO_TASK} or more, got {int(number)}")
-    return None if number == NO_TASK else task_id_of(number)
+    return None if number == NO_TASK else task_id_of(int(number))
 
 
 def save_state_efficiently(state: Any, path: str | Path) -> Path:

@@ -42,7 +42,7 @@ def graph_svg(
         for i, j in np.argwhere(is_edge).tolist()
     ]
     placed = zip(centers.tolist(), widths, labels, strict=True)
-    nodes = [_node(*center, width, label) for center, width, label in placed]
+    nodes = [_node(x, y, width, label) for (x, y), width, label in placed]
     body = "\n".join([*arrows, *nodes])
     drawing = padded(Drawing(round(2 * (radius * stretch + half)), round(2 * radius + _BOX), body), _MARGIN)
     return drawing.to_svg(title or f"{count} variables and {len(arrows)} edges")
