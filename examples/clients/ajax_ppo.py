@@ -1,4 +1,4 @@
-"""ajax-rl's PPO on jaxarc. It compares params as constants, so it takes the environment itself, and no id.
+"""ajax-rl's PPO on jaxarc, which hands it the environment itself, with a flat layout.
 
 pip install ajax-rl gymnax six
 python examples/clients/ajax_ppo.py
