@@ -1,4 +1,4 @@
-"""ajax-rl's PPO on jaxarc. It compares params as constants, so it takes the environment itself, and no id.
+"""ajax-rl's PPO on jaxarc, which hands it the environment itself, with a flat layout.
 
 pip install ajax-rl gymnax six
 python examples/clients/ajax_ppo.py
@@ -33,7 +33,8 @@ def main() -> None:
         returns = jax.block_until_ready(out["Eval/episodic mean reward"])[0]
         seconds = time.process_time() - start
         console.print(f"{name}: {given.steps / seconds:,.0f} steps per CPU second, evaluations included")
-        console.print(f"  mean return {returns[0]:.2f} -> {returns[-1]:.2f}")
+        console.print(f"  mean return {returns[0]:.2f} -> {returns[-1]:.2f}, of the likeliest actions")
+        console.print("  of each evaluation:", " ".join(f"{mean:.2f}" for mean in returns))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import time
 
 import jax
 import jaxnasium as jym
+import numpy as np
 from jaxnasium.algorithms import PPO
 from rich.console import Console
 
@@ -34,10 +35,10 @@ def main() -> None:
         start = time.process_time()
         _, returns = jax.block_until_ready(PPO(**SETTINGS, total_timesteps=given.steps).train(jax.random.key(0), env))
         seconds = time.process_time() - start
-        tenth = max(len(returns) // 10, 1)
-        first, last = returns[:tenth].mean(), returns[-tenth:].mean()
+        curve = [part.mean() for part in np.array_split(returns, min(len(returns), 10))]
         console.print(f"{name}: {given.steps / seconds:,.0f} steps per CPU second, compilation included")
-        console.print(f"  mean return {first:.2f} -> {last:.2f}, of the first and the last tenth of updates")
+        console.print(f"  mean return {curve[0]:.2f} -> {curve[-1]:.2f}, of the first and the last tenth of updates")
+        console.print("  of each tenth:", " ".join(f"{mean:.2f}" for mean in curve))
 
 
 if __name__ == "__main__":

@@ -116,6 +116,16 @@ def test_params_are_kept_over_auto_resets(gymnax_env):
     assert (jax.lax.scan(step, state, jax.random.split(KEY, 10))[1] == 2).all()
 
 
+def test_params_may_be_a_static_argument_of_a_compiled_function(gymnax_env):
+    """ajax-rl evaluates so."""
+    first, second = (
+        gymnax_env.default_params.replace(arc=gymnax_env.default_params.arc.only(task_index=index)) for index in (0, 2)
+    )
+    assert first != second
+    play = jax.jit(lambda params: gymnax_env.reset(KEY, params)[1].arc.task_index, static_argnames="params")
+    assert [int(play(params)) for params in (first, second, first)] == [0, 2, 0]
+
+
 @pytest.mark.parametrize("action_format", FORMATS)
 def test_every_action_of_the_space_is_taken(action_format):
     env = make_gymnax(action_format, **(SHOWN if action_format == "point" else {}))

@@ -42,7 +42,7 @@ RIDDLES = re.compile(r"\b(told|whoever|becomes of|of which nothing)\b", re.IGNOR
 FENCED = re.compile(r"^```.*?^```[^\n]*$", re.MULTILINE | re.DOTALL)
 OTHER_PACKAGE = re.compile(r"pip install [\"' ]*jaxarc\b(?!-rl)[^\n]*")
 NOT_PROSE = ("#", "|", "!", "<")
-ITEM = re.compile(r"\s*(?:[-*]|\d+\.) ")
+ITEM = re.compile(r"^\s*(?:[-*]|\d+\.) ")
 SENTENCE_END = re.compile(r"(?<=[.!?:])[*\"')]*\s+(?=[A-Z0-9`*\"(])")
 
 

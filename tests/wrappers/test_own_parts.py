@@ -28,7 +28,8 @@ class Sparse(RewardWrapper):
     name: str = dataclasses.field(default="sparse", metadata={"static": True})
 
     def reward(self, reward, info, before, after, params):
-        return self.bonus * info["success"] + (after.step_count - before.step_count)
+        earned = jnp.where(info["success"], self.bonus, 0.0)
+        return earned + (after.step_count - before.step_count).astype(jnp.float32)
 
 
 @pytest.fixture(scope="module")

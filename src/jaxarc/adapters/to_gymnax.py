@@ -37,6 +37,13 @@ class GymnaxParams(environment.EnvParams):
     max_steps_in_episode: Any = struct.field(kw_only=True)  # int or int32[]; no effect above the limit of the config
     arc: EnvParams = struct.field(kw_only=True)
 
+    # Clients such as ajax-rl give params to `jit` as a static argument. Arrays have no hash: an object equals itself.
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
 
 @struct.dataclass
 class GymnaxState(environment.EnvState):
