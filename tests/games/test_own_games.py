@@ -11,7 +11,7 @@ import pytest
 import jaxarc.games
 from jaxarc.agents import Experiment
 from jaxarc.cli.main import main
-from jaxarc.cli.train_command import _with_known_games
+from jaxarc.cli.settings import with_own_parts
 from jaxarc.config import ConfigValidationError, GameConfig
 from jaxarc.games import GameError, all_names
 from jaxarc.games.game_names import full_name, load_game, register_game
@@ -125,9 +125,9 @@ def test_a_config_runs_no_file(file, monkeypatch):
 
 
 def test_the_command_line_loads_the_file_and_the_config_has_the_name(file):
-    assert _with_known_games("game.name=random.py:GAME") == "game.name=thief"
-    assert _with_known_games("+game.name='random.py,ice'") == "+game.name=thief,ice"
-    assert _with_known_games("task.train_dataset=random.py") == "task.train_dataset=random.py"
+    assert with_own_parts("game.name=random.py:GAME") == "game.name=thief"
+    assert with_own_parts("+game.name='random.py,ice'") == "+game.name=thief,ice"
+    assert with_own_parts("task.train_dataset=random.py") == "task.train_dataset=random.py"
     assert jaxarc.games.game("thief").name == "thief"
 
 

@@ -1,9 +1,10 @@
 """Policies, the algorithms that train them, and their runs."""
 
-from jaxarc.agents.edits import Edit
+from jaxarc.agents.edits import Edit, Network
 from jaxarc.agents.experiment import Experiment, Report, read_metrics
 from jaxarc.agents.game_agent import GameAgent, load_game_agent
 from jaxarc.agents.game_levels import load_levels
+from jaxarc.agents.own_parts import OwnPartError, register_network, register_reward
 from jaxarc.agents.policy import EditPolicy, PolicyOutput
 from jaxarc.agents.ppo import LearnerState, Losses, TrainConfig, Trajectories, make_optimizer
 from jaxarc.agents.saved_agent import EditAgent, TrainedAgent, load_agent, load_policy
@@ -19,6 +20,8 @@ __all__ = [
     "GameAgent",
     "LearnerState",
     "Losses",
+    "Network",
+    "OwnPartError",
     "PolicyOutput",
     "Report",
     "TrainConfig",
@@ -33,4 +36,6 @@ __all__ = [
     "load_policy",
     "make_optimizer",
     "read_metrics",
+    "register_network",
+    "register_reward",
 ]

@@ -13,11 +13,11 @@ from jaxtyping import Array, Bool, Float32, Int32
 
 from jaxarc import constants as c
 from jaxarc.agents.edits import Edit, from_action, kinds_of
+from jaxarc.agents.own_parts import rewarded
 from jaxarc.agents.policy import ActorCritic, EditPolicy
 from jaxarc.agents.ppo import LearnerState, bootstrap_values, estimate_advantages
 from jaxarc.config import AgentConfig, CloningConfig
 from jaxarc.datasets import TaskSet
-from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import BboxAction, StructuredAction
 from jaxarc.errors import JaxarcError
@@ -33,7 +33,6 @@ from jaxarc.wrappers.episode_statistics import StatisticsState
 Expert = Callable[[Observation], BboxAction]
 """From ``working_grid`` and ``target_grid``, int8[B, H, W], to the actions of a batch of environments."""
 
-_ENV: Final = ArcEnvironment()
 _TOGETHER: Final = 256  # traces that are replayed side by side
 _FORMAT: Final = "bbox"  # of the actions that policies know
 
@@ -243,7 +242,9 @@ class _Replayed(NamedTuple):
     solved: Bool[Array, " B"]  # at the end
 
 
-def load_examples(path: str | Path, tasks: TaskSet, train: TaskSet, params: EnvParams, gamma: float) -> CloningExamples:
+def load_examples(
+    path: str | Path, tasks: TaskSet, train: TaskSet, params: EnvParams, gamma: float, reward: str = ""
+) -> CloningExamples:
     """Read a file of traces and replay those of the training pairs by the rules of a run.
 
     Args:
@@ -252,6 +253,7 @@ def load_examples(path: str | Path, tasks: TaskSet, train: TaskSet, params: EnvP
         train: tasks whose first pair is played.
         params: of the training tasks, by the rules that the policy learns by.
         gamma: discount of the rewards from each situation on.
+        reward: the name of a reward of one's own; see :func:`jaxarc.agents.register_reward`.
 
     Raises:
         TraceExampleError: a trace is of another format or solves nothing, or none is of a training pair. Names the
@@ -277,7 +279,9 @@ def load_examples(path: str | Path, tasks: TaskSet, train: TaskSet, params: EnvP
         _check(line, params)
     # Traces of like length side by side waste fewer steps: 3, 4 and 60 actions in one batch all take 60 steps.
     by_length = sorted(found, key=lambda item: len(item[1].actions))
-    parts = [_replay_some(by_length[i : i + _TOGETHER], params, gamma) for i in range(0, len(by_length), _TOGETHER)]
+    parts = [
+        _replay_some(by_length[i : i + _TOGETHER], params, gamma, reward) for i in range(0, len(by_length), _TOGETHER)
+    ]
     return jax.tree.map(lambda *leaves: jnp.asarray(np.concatenate(leaves)), *parts)
 
 
@@ -312,7 +316,9 @@ def _check(line: TraceLine, params: EnvParams) -> None:
         check_action(action, where, _FORMAT, config.grid_shape, config.legal_operations)
 
 
-def _replay_some(found: Sequence[tuple[int, TraceLine]], params: EnvParams, gamma: float) -> CloningExamples:
+def _replay_some(
+    found: Sequence[tuple[int, TraceLine]], params: EnvParams, gamma: float, reward: str
+) -> CloningExamples:
     """Replay some traces side by side; returns an example for each action, on the host."""
     lengths = np.array([len(line.actions) for _, line in found])
     # [S, B, 5], operation and corners; behind its own actions a trace has submits, which an ended episode ignores.
@@ -323,7 +329,7 @@ def _replay_some(found: Sequence[tuple[int, TraceLine]], params: EnvParams, gamm
     boxes = BboxAction(*(jnp.asarray(part) for part in np.moveaxis(actions, -1, 0)))
     indices = jnp.array([index for index, _ in found], jnp.int32)
     # One compiled replay for all traces of the part; a solved end proves that the rules of this run allow the trace.
-    replayed: _Replayed = jax.device_get(_replay(without_augmentation(params), indices, boxes))
+    replayed: _Replayed = jax.device_get(_replay(rewarded(reward), without_augmentation(params), indices, boxes))
     for (_, line), solved in zip(found, replayed.solved, strict=True):
         if not solved:
             raise TraceExampleError(
@@ -348,8 +354,8 @@ def _returns(reward: np.ndarray, gamma: float) -> Iterator[np.ndarray]:
 
 
 @jax.jit
-def _replay(params: EnvParams, indices: Int32[Array, " B"], actions: BboxAction) -> _Replayed:
+def _replay(env: Any, params: EnvParams, indices: Int32[Array, " B"], actions: BboxAction) -> _Replayed:
     states = jax.vmap(first_state, (None, 0))(params, indices)
     record = lambda taken: (taken.observation, taken.reward)
-    states, (observation, reward) = unroll(_ENV, params, replay_actions, states, actions, record)
+    states, (observation, reward) = unroll(env, params, replay_actions, states, actions, record)
     return _Replayed(observation, reward, states.is_solved)

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jaxarc.agents.own_parts import NETWORKS, OwnPartError, rewarded
 from jaxarc.agents.policy import missing_for_editing
 from jaxarc.agents.ppo import TrainConfig
 from jaxarc.agents.predictor import answer_shown_config, missing_for_answer_prediction
@@ -81,6 +82,8 @@ class Experiment(CheckedConfig):
         ]
 
     def validate(self) -> list[str]:
+        if unknown := self._check_own_parts():
+            return unknown
         if self.game.name:
             return self._check_game()
         if self.answer.is_hidden:
@@ -95,6 +98,15 @@ class Experiment(CheckedConfig):
             problems += self.uneven_over(self.parallel.num_devices)
         return problems + self.task.too_large_for(self.environment.grid_shape)
 
+    def _check_own_parts(self) -> list[str]:
+        problems = []
+        for find, name in ((NETWORKS.find, self.network.kind), (rewarded, self.agent.reward)):
+            try:
+                find(name)
+            except OwnPartError as error:
+                problems.append(str(error))
+        return problems
+
     def _check_game(self) -> list[str]:
         """Say what does not go with a game."""
         try:
@@ -106,6 +118,8 @@ class Experiment(CheckedConfig):
             problems.append(f"game.num_sets must be 0, as {self.game.name} makes no random levels")
         if self.answer.is_hidden or self.cloning.num_updates:
             problems.append("a game has no answer and no expert, so answer.source must be 'shown', and cloning off")
+        if self.agent.reward:
+            problems.append(f"a game rewards by its own rule, so agent.reward must be empty, got {self.agent.reward!r}")
         if self.network.kind != "residual_cnn":
             problems.append(f"network.kind must be 'residual_cnn' for a game, got {self.network.kind!r}")
         return problems

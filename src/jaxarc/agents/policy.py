@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Int32, Key
 
 from jaxarc import constants as c
-from jaxarc.agents.cell_network import CellNetwork
 from jaxarc.agents.edits import (
     Edit,
     Kind,
@@ -23,7 +22,7 @@ from jaxarc.agents.edits import (
     kinds_of,
     to_action,
 )
-from jaxarc.agents.relational_network import RelationalNetwork
+from jaxarc.agents.own_parts import make_network
 from jaxarc.config import JaxArcConfig, NetworkConfig
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.parallel.mesh import UNSHARDED, DataShard
@@ -278,14 +277,6 @@ class EditPolicy(ActorCritic):
     def _of_kind(self, kind: Int32[Array, " B"], selects: Selects) -> Bool[Array, " B"]:
         """Return whether each kind selects a box, a cell or a size."""
         return jnp.array([each.selects == selects for each in self.kinds], jnp.bool_)[kind]
-
-
-def make_network(
-    key: Key[Array, ""], grid_shape: tuple[int, int], kinds: tuple[Kind, ...], config: NetworkConfig
-) -> Network:
-    """Make a fresh network of the config's kind."""
-    kind = RelationalNetwork if config.kind == "relational" else CellNetwork
-    return kind(key, grid_shape, kinds, config)
 
 
 def missing_for_editing(config: JaxArcConfig) -> list[str]:

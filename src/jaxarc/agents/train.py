@@ -266,7 +266,8 @@ class AgentTraining(Trainable):
                 f"task.train_dataset={dataset!r} makes new ones; leave cloning.traces out"
             )
         params = answer_shown_params(self.train_params, train_config)
-        return load_examples(train_config.cloning.traces, load_tasks(dataset), train, params, train_config.agent.gamma)
+        agent = train_config.agent
+        return load_examples(train_config.cloning.traces, load_tasks(dataset), train, params, agent.gamma, agent.reward)
 
 
 def start_once(

@@ -16,6 +16,7 @@ from jaxarc.agents import ppo, reinforce
 from jaxarc.agents.cloning import CloningExamples, clone_examples, clone_expert
 from jaxarc.agents.game_levels import LevelEpisodes, LevelParams, LevelSet, play_levels
 from jaxarc.agents.game_policy import GamePolicy
+from jaxarc.agents.own_parts import rewarded
 from jaxarc.agents.policy import ActorCritic, EditPolicy
 from jaxarc.agents.ppo import (
     EpisodeCounts,
@@ -64,7 +65,6 @@ from jaxarc.wrappers.episode_statistics import StatisticsState
 Tree = TypeVar("Tree")
 Result = TypeVar("Result")
 _PUZZLES: Final = 64  # number of answers that are predicted side by side in an evaluation
-_ENV = EpisodeStatistics(AutoReset(ArcEnvironment()))
 ALGORITHMS: Final = MappingProxyType({"ppo": ppo.update, "reinforce": reinforce.update})
 """What improves a policy on its trajectories, by ``agent.algorithm``."""
 
@@ -120,13 +120,13 @@ def start_seed(
     shown = answer_shown_params(params, train_config)
     policy = make_policy(key_policy, shown, train_config)
     optimizer_state = make_optimizer(train_config).init(eqx.filter(policy, eqx.is_array))
-    env = environment_of(params)
+    env = environment_of(params, train_config.agent)
     env_states, _ = jax.vmap(env.reset, (0, None))(jax.random.split(key_envs, train_config.agent.num_envs), shown)
     if examples is not None:
         policy = clone_examples(policy, examples, key_clone, train_config.cloning, train_config.agent)
     elif train_config.cloning.num_updates:
         policy, env_states, _ = clone_expert(
-            policy, GreedyPainter().act, _ENV, shown, env_states, key_clone, train_config.cloning, train_config.agent
+            policy, GreedyPainter().act, env, shown, env_states, key_clone, train_config.cloning, train_config.agent
         )
     return TrainingState(
         learner=LearnerState(policy, optimizer_state, jnp.int32(0)),
@@ -137,9 +137,12 @@ def start_seed(
     )
 
 
-def environment_of(params: EnvParams | LevelParams) -> EpisodeStatistics:
-    """Return the environment that plays tasks or levels, one episode after the other."""
-    return EpisodeStatistics(LevelEpisodes(params.game)) if isinstance(params, LevelParams) else _ENV
+def environment_of(params: EnvParams | LevelParams, agent: AgentConfig) -> EpisodeStatistics:
+    """Return the environment that plays tasks or levels, one episode after the other, and rewards the agent."""
+    episodes = (
+        LevelEpisodes(params.game) if isinstance(params, LevelParams) else AutoReset(rewarded(agent.reward, params))
+    )
+    return EpisodeStatistics(episodes)
 
 
 def make_policy(key: Array, params: EnvParams | LevelParams, train_config: TrainConfig) -> ActorCritic:
@@ -190,7 +193,7 @@ def run_seed(
     Episodes are drawn by the weights of the state's curriculum, not those of the params. The environments of the state
     are this device's share of all.
     """
-    env = env or environment_of(params)
+    env = env or environment_of(params, train_config.agent)
     optimizer = make_optimizer(train_config)
     update = ALGORITHMS[train_config.agent.algorithm]
     shown = answer_shown_params(params, train_config)

@@ -52,6 +52,18 @@ GameOption: TypeAlias = Annotated[
     str | None,
     typer.Option(help="For a run that learned a game of your own: file.py:NAME; the file is run.", metavar="GAME"),
 ]
+NetworkOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="For a run with a network of your own: file.py:NAME or module:NAME; its code is run.", metavar="NETWORK"
+    ),
+]
+RewardOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="For a run with a reward of your own: file.py:NAME or module:NAME; its code is run.", metavar="REWARD"
+    ),
+]
 AgentSeedOption: TypeAlias = Annotated[
     int | None, typer.Option(help="For a run with several seeds: the agent of this seed. Default: the first.")
 ]
@@ -97,6 +109,16 @@ def pair_of(task: "RawTask", word: str) -> tuple[str, int]:
             param_hint="PAIR",
         )
     return matched[1], int(matched[2])
+
+
+def load_own_parts(network: str | None, reward: str | None, game: str | None = None) -> None:
+    """Run the code of what a run learned by, as the options name it, so that the names in its config are known."""
+    from jaxarc.agents.own_parts import NETWORKS, REWARDS  # a wrong name is answered before what computes is loaded
+    from jaxarc.games import load_game
+
+    for name, load in ((network, NETWORKS.load), (reward, REWARDS.load), (game, load_game)):
+        if name is not None:
+            load(name)
 
 
 def print_list(console: Console, words: str, names: Sequence[str]) -> None:

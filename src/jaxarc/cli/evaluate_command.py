@@ -16,8 +16,11 @@ from jaxarc.cli.console import (
     DEFAULT_SIDE,
     AgentSeedOption,
     JsonOption,
+    NetworkOption,
     QuietOption,
+    RewardOption,
     escape,
+    load_own_parts,
     print_json,
     warn,
 )
@@ -28,7 +31,7 @@ from jaxarc.files import locate_run
 
 SEARCH: Final = "search"  # the agent that is a program search and plays no episode
 PLAIN_AGENTS: Final = ("random", "submit", "painter")  # which need no file
-_NOT_OF_SURROGATES: Final = ("agent", "score", "as_json")
+_NOT_OF_SURROGATES: Final = ("agent", "score", "as_json", "network", "reward")
 _OF_SEARCH: Final = ("minutes", "max_cost", "megabytes", "guidance")
 _OF_SOLVERS: Final = ("processes", "seconds")  # the search is one
 _OF_EPISODES: Final = (
@@ -65,6 +68,8 @@ def evaluate(
         ),
     ] = None,
     agent_seed: AgentSeedOption = None,
+    network: NetworkOption = None,
+    reward: RewardOption = None,
     precision: Annotated[
         Precision | None,
         typer.Option(help="For a run folder: precision of the network's weights and products. Default: float32."),
@@ -161,7 +166,7 @@ def evaluate(
     path = locate_run(Path(agent or ""))
     is_solver = agent is not None and re.fullmatch(r"([\w.]+|.+\.py):\w+", agent) is not None and not path.exists()
     if agent is None or not path.is_dir():
-        _refuse(ctx, ("precision",), "is for a run folder; leave it out")
+        _refuse(ctx, ("precision", "network", "reward"), "is for a run folder; leave it out")
     if agent != SEARCH:
         _refuse(ctx, _OF_SEARCH, "is for --agent search; leave it out")
     if agent != SEARCH and not is_solver:
@@ -174,6 +179,7 @@ def evaluate(
             "train, nor a file of recorded actions, nor module:function or file.py:function; correct it",
             param_hint="--agent",
         )
+    load_own_parts(network, reward)
     from jaxarc.cli import evaluation
     from jaxarc.datasets import load_tasks
 

@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 import jaxarc.games
-from jaxarc.cli.console import AgentSeedOption, GameOption, print_line
+from jaxarc.cli.console import AgentSeedOption, GameOption, NetworkOption, RewardOption, load_own_parts, print_line
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.cli.trace_options import FormatOption, pair_id_of
 from jaxarc.datasets import load_tasks
@@ -158,6 +158,8 @@ def watch(
     episodes: Annotated[int, typer.Option(min=0, help="Pairs that the newest checkpoint plays; 0: none.")] = 12,
     agent_seed: AgentSeedOption = None,
     game: GameOption = None,
+    network: NetworkOption = None,
+    reward: RewardOption = None,
     pause: Annotated[float, typer.Option(min=0.1, help="Seconds between two checks for a newer checkpoint.")] = 5.0,
     port: PortOption = 0,
     opens: OpenOption = True,
@@ -178,8 +180,7 @@ def watch(
     from jaxarc.play.local_site import LocalSite
     from jaxarc.play.watch_site import RunView, WatchSite
 
-    if game is not None:
-        jaxarc.games.load_game(game)
+    load_own_parts(network, reward, game)
     folder = open_run_folder(locate_run(run))
     jax.config.update("jax_platforms", "cpu")  # an accelerator, and its memory, belongs to the run
     with contextlib.suppress(AttributeError):  # Windows

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from jaxarc.agents.train import AgentTraining, update_program
 from jaxarc.cli.console import ConfigOption, JsonOption, escape, number_table, print_json
-from jaxarc.cli.settings import AnyExperiment, read_experiment
+from jaxarc.cli.settings import AnyExperiment, read_experiment, with_own_parts
 from jaxarc.cli.training_runs import load_surrogate_task, load_training_pairs
 from jaxarc.nn import init_optimizer, make_surrogate_optimizer
 from jaxarc.profiling import MemoryReport, memory_report, trace
@@ -46,7 +46,7 @@ def profile_training(
         jaxarc profile training experiment=small_grids
         jaxarc profile training surrogate=parent_sets --output runs/profile
     """
-    run = _training_of(read_experiment(overrides or [], config))
+    run = _training_of(read_experiment(list(map(with_own_parts, overrides or [])), config))
     state = run.place(run.init())
     run.compile(state)
     with run.running(0):
@@ -75,7 +75,7 @@ def profile_memory(overrides: _Overrides = None, config: ConfigOption = None, as
         jaxarc profile memory experiment=small_grids
         jaxarc profile memory surrogate=parent_sets
     """
-    experiment = read_experiment(overrides or [], config)
+    experiment = read_experiment(list(map(with_own_parts, overrides or [])), config)
     if isinstance(experiment, SurrogateExperiment):
         name, report = "train step", _memory_of_surrogate(experiment)
     else:

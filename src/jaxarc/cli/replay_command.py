@@ -18,8 +18,18 @@ from rich.console import Console
 import jaxarc.games
 from jaxarc.agents import EditAgent, GameAgent
 from jaxarc.agents.game_agent import saved_game_agent
+from jaxarc.agents.own_parts import rewarded
 from jaxarc.agents.saved_agent import SavedRun
-from jaxarc.cli.console import DEFAULT_FORMAT, AgentSeedOption, GameOption, print_line, progress_bar
+from jaxarc.cli.console import (
+    DEFAULT_FORMAT,
+    AgentSeedOption,
+    GameOption,
+    NetworkOption,
+    RewardOption,
+    load_own_parts,
+    print_line,
+    progress_bar,
+)
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, require_kind
 from jaxarc.cli.trace_options import (
     CacheOption,
@@ -76,6 +86,7 @@ class EpisodeBatch:
     specs: EpisodeSpec  # arrays [E]
     infos: Sequence[EpisodeInfo]  # E of them
     lengths: Sequence[int] | None = None  # actions of each, where an episode is not played to its end
+    reward: str = ""  # of one's own, by which the agent learned
 
 
 class Recorded(NamedTuple):
@@ -185,7 +196,9 @@ def show_run(
     chosen = _of_tasks(measured, lambda one: one[1].task.task_id, task_ids, "measured pair")
     params = without_augmentation(_params(pairs.eval, experiment.environment))
     shown = chosen[:most]
-    return EpisodeBatch(agent, params, _first_pairs(i for i, _ in shown), [info for _, info in shown]), len(chosen)
+    infos = [info for _, info in shown]
+    specs = _first_pairs(i for i, _ in shown)
+    return EpisodeBatch(agent, params, specs, infos, reward=experiment.agent.reward), len(chosen)
 
 
 def to_episode(
@@ -270,6 +283,8 @@ def replay(
     ] = "best",
     agent_seed: AgentSeedOption = None,
     game: GameOption = None,
+    network: NetworkOption = None,
+    reward: RewardOption = None,
     action_format: FormatOption = DEFAULT_FORMAT,
     cache: CacheOption = None,
 ) -> None:
@@ -287,8 +302,7 @@ def replay(
     """
     path = locate_run(Path(source))
     kind = require_kind(output, *_KINDS)
-    if game is not None:
-        jaxarc.games.load_game(game)
+    load_own_parts(network, reward, game)
     if path.is_file() and is_recording(path):
         _replay_game(path, output)
         return
@@ -369,7 +383,8 @@ def _play(batches: Sequence[EpisodeBatch], solved: list[bool]) -> Iterator[tuple
         for batch in batches:
             form = batch.params.config.action.selection_format
             key = jax.random.key(0)
-            trajectories = record_episodes(batch.agent, batch.params, batch.specs, key, lengths=batch.lengths)
+            env = rewarded(batch.reward, batch.params)
+            trajectories = record_episodes(batch.agent, batch.params, batch.specs, key, lengths=batch.lengths, env=env)
             for info, trajectory in zip(batch.infos, trajectories, strict=True):
                 solved.append(trajectory.is_solved)
                 yield to_episode(info, trajectory, form)

@@ -17,10 +17,13 @@ from omegaconf.errors import GrammarParseError, OmegaConfBaseException
 from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent, YAMLError, parse
 
 from jaxarc.agents.experiment import Experiment
+from jaxarc.agents.own_parts import NETWORKS, REWARDS, names_code
 from jaxarc.config import ConfigValidationError, build
 from jaxarc.config.build import CheckedConfig, check_known
 from jaxarc.config.choices import EXPERIMENT, RULES, SURROGATE, check_choice, compose
 from jaxarc.files import CHECKSUM
+from jaxarc.games import load_game
+from jaxarc.games.game_names import names_file
 from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
 from jaxarc.tasks.raw_task import TaskFormatError
 
@@ -30,6 +33,12 @@ Topics: TypeAlias = dict[str, type[CheckedConfig]]
 KINDS: Final = {EXPERIMENT: Experiment, SURROGATE: SurrogateExperiment}
 """Group of presets -> what is made of them."""
 DEFAULT_PRESETS: Final = {EXPERIMENT: "ladder_l2_small", SURROGATE: "lookahead"}
+_OWN_PARTS: Final = {  # field -> whether a value names code, and what runs it and returns the name that a config has
+    "game.name": (names_file, lambda name: load_game(name).name),
+    "network.kind": (names_code, NETWORKS.load),
+    "agent.reward": (names_code, REWARDS.load),
+    "reward": (names_code, REWARDS.load),
+}
 _ABOUT_A_RUN: Final = ("versions", "git_revision", CHECKSUM)  # what config.json tells besides the config
 _MAX_FILE_BYTES: Final = 2**20  # a complete config has 5 kB
 _MAX_DEPTH: Final = 10  # a complete config has 4
@@ -65,7 +74,7 @@ def read_experiment(overrides: Sequence[str], file: Path | None = None) -> Any:
     mapping = None if file is None else _read_file(file)
     named = [override.partition("=")[0] for override in overrides] if mapping is None else mapping
     presets = SURROGATE if SURROGATE in named else EXPERIMENT
-    choices, fields = _split(overrides, presets)
+    choices, fields = _split([as_field(override) for override in overrides], presets)
     if mapping is None:
         mapping = compose(presets, choices.pop(presets, DEFAULT_PRESETS[presets]), choices)
     elif choices:
@@ -81,6 +90,25 @@ def read_experiment(overrides: Sequence[str], file: Path | None = None) -> Any:
         mapping = OmegaConf.to_container(config, resolve=True)
     assert isinstance(mapping, dict)
     return experiment_of(mapping, presets)
+
+
+def with_own_parts(override: str) -> str:
+    """Run the file or module of a game, network or reward of one's own; a config has its name, and runs no code.
+
+    Of ``network.kind=file.py:NAME`` the name of the class is left.
+    """
+    field, _, value = override.partition("=")
+    names = value.strip("'\"").split(",")
+    names_own, load = _OWN_PARTS.get(field.lstrip("+"), (names_code, str))
+    if field.lstrip("+") not in _OWN_PARTS or not any(map(names_own, names)):
+        return override
+    return f"{field}={','.join(load(name) if names_own(name) else name for name in names)}"
+
+
+def as_field(override: str) -> str:
+    """Return ``agent.reward=NAME`` for ``reward=NAME`` of a reward of one's own, which is no choice of rules."""
+    topic, _, value = override.partition("=")
+    return f"agent.reward={value}" if topic == "reward" and REWARDS.is_registered(value) else override
 
 
 def experiment_of(mapping: Mapping[Any, Any], presets: str = EXPERIMENT) -> Any:
@@ -115,6 +143,8 @@ def _split(overrides: Sequence[str], presets: str) -> tuple[dict[str, str], list
     for text in overrides:
         override = parse_override(text)
         topic, dot, _ = str(override.key_or_group).partition(".")
+        if presets == SURROGATE and override.key_or_group == "agent.reward":
+            raise ConfigValidationError(f"jaxarc train: a surrogate learns from an expert; leave {text!r} out")
         if topic in SURROGATE_TOPICS and topic not in topics:
             raise ConfigValidationError(
                 f"jaxarc train: {text!r} is a choice of surrogates; say which one is trained, such as "

@@ -20,7 +20,15 @@ from typer.core import TyperCommand
 from jaxarc.agents import Experiment
 from jaxarc.agents.train import AgentResult
 from jaxarc.cli.console import ConfigOption, LiveLine, QuietOption, escape, mean_share, number_table, warn
-from jaxarc.cli.settings import AnyExperiment, one_kind_of_error, parse_override, read_experiment, topics_of
+from jaxarc.cli.settings import (
+    AnyExperiment,
+    as_field,
+    one_kind_of_error,
+    parse_override,
+    read_experiment,
+    topics_of,
+    with_own_parts,
+)
 from jaxarc.cli.signals import GracefulStop, ensured
 from jaxarc.cli.training_runs import (
     AgentRun,
@@ -33,8 +41,6 @@ from jaxarc.cli.training_runs import (
 )
 from jaxarc.config import ConfigValidationError
 from jaxarc.errors import visible
-from jaxarc.games import load_game
-from jaxarc.games.game_names import names_file
 from jaxarc.parallel import ProcessError, allgather_text, is_distributed, is_primary
 from jaxarc.runs import RunFolder, TrainingDivergedError, create_run_folder, open_run_folder
 from jaxarc.runs.folder import RunReport, make_new_folder, remove_unused
@@ -105,7 +111,7 @@ def train(
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
-    given = [_with_known_games(override) for override in overrides or []]
+    given = [with_own_parts(override) for override in overrides or []]
     if fields:
         from jaxarc.cli.train_help import print_fields
 
@@ -129,15 +135,6 @@ def train(
         learn(experiment, console, folder)
 
 
-def _with_known_games(override: str) -> str:
-    """Load the games that ``game.name=file.py:NAME`` names: a config has the name, and runs no file."""
-    field, _, value = override.partition("=")
-    names = value.strip("'\"").split(",")
-    if field.lstrip("+") != "game.name" or not any(map(names_file, names)):
-        return override
-    return f"{field}={','.join(load_game(name).name for name in names)}"
-
-
 def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> AnyExperiment:
     """Read the choices of a run, and change those that its results do not depend on.
 
@@ -145,7 +142,7 @@ def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> AnyExperi
         ConfigValidationError: an override is not of a single field.
         IncompatibleRunError: an override would change what is computed.
     """
-    groups = [override for override in overrides if "." not in override.partition("=")[0]]
+    groups = [override for override in map(as_field, overrides) if "." not in override.partition("=")[0]]
     if groups:
         raise ConfigValidationError(
             f"jaxarc train: {groups[0]!r} does not go with --resume, since a run keeps its choices; leave it out, or "

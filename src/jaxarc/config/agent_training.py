@@ -33,6 +33,7 @@ class AgentConfig(CheckedConfig):
     clip_range: float = limited(0.2, low=0.0, high=1.0)  # how far the probability ratio may move
     normalize_advantages: bool = True  # scale them to mean 0 and deviation 1
     value_weight: float = limited(0.25, low=0.0, high=_MAX_WEIGHT)  # times the squared error of the value
+    reward: str = ""  # a reward of your own by reward=file.py:NAME, around the topic reward's; empty: none
 
     @property
     def samples_per_update(self) -> int:
@@ -55,7 +56,7 @@ class AgentConfig(CheckedConfig):
 class NetworkConfig(CheckedConfig):
     """The kind and the size of a policy's network."""
 
-    kind: Literal["relational", "cells", "residual_cnn"] = "relational"  # sees which colors are equal, no more
+    kind: str = "relational"  # relational sees which colors are equal, no more; cells, residual_cnn, or file.py:NAME
     hidden_size: int = limited(16, low=1)  # C, channels of a cell
     num_layers: int = limited(2, low=1)  # layers of the trunk, the input layer included
     precision: Literal["float32", "tensorfloat32", "bfloat16"] = "float32"  # products on accelerators; sums: float32

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32, Int, Int8, Int32, Key, PyTree, UInt32
 
 from jaxarc.device_arrays import device_array
-from jaxarc.envs.environment import ArcEnvironment
+from jaxarc.envs.environment import ArcEnvironment, Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction, action_numbers
@@ -125,6 +125,7 @@ def record_episodes(
     key: Key[Array, ""],
     batch_size: int = 64,
     lengths: Sequence[int] | None = None,
+    env: Environment[Any] = _ENV,
 ) -> Iterator[EpisodeTrajectory]:
     """Play the episodes of :func:`play_episodes` and yield every step of them, in the order of the specs.
 
@@ -135,6 +136,7 @@ def record_episodes(
         key: of all episodes.
         batch_size: episodes side by side; the device holds 32 steps of each.
         lengths: number of actions to keep of each episode; by default all of them.
+        env: with a reward of one's own; by default that of the rules.
 
     Raises:
         AgentMismatchError: the agent needs other observations or takes other actions.
@@ -147,7 +149,7 @@ def record_episodes(
     longest = np.full(total, np.iinfo(np.int32).max) if lengths is None else np.asarray(lengths)
     key_data = jax.random.key_data(key)
     for first, chosen in _batches(total, batch_size):
-        recorded = _record_batch(agent, params, key_data, _select(specs, chosen), longest[chosen])
+        recorded = _record_batch(env, agent, params, key_data, _select(specs, chosen), longest[chosen])
         for row, trajectory in enumerate(recorded):
             if first + row < total:
                 yield trajectory
@@ -213,7 +215,9 @@ def _start(agent: Agent, params: EnvParams, key_data: UInt32[Array, " words"], s
     return _Running(states, memories, keys[:, 2], states.similarity_score)
 
 
-def _step(agent: Agent, params: EnvParams, running: _Running) -> tuple[_Running, Transition[ArcEnvState]]:
+def _step(
+    agent: Agent, params: EnvParams, running: _Running, env: Environment[Any] = _ENV
+) -> tuple[_Running, Transition[ArcEnvState]]:
     def act(
         keys: Key[Array, " B"], observation: Observation, states: ArcEnvState
     ) -> tuple[StructuredAction, PyTree[Array]]:
@@ -223,7 +227,7 @@ def _step(agent: Agent, params: EnvParams, running: _Running) -> tuple[_Running,
         action, memories = jax.vmap(agent.act)(keys, observation, running.memories)
         return as_structured(action, params), memories
 
-    states, taken = actor_step(_ENV, params, act, running.states, running.keys)
+    states, taken = actor_step(env, params, act, running.states, running.keys)
     # Kept apart from the state, since an agent may pass the answer and then leave it again.
     best = jnp.maximum(running.best_similarity, states.similarity_score)
     return _Running(states, taken.extras, running.keys, best), taken
@@ -246,6 +250,7 @@ def _play_batch(agent: Agent, params: EnvParams, key_data: UInt32[Array, " words
 
 
 def _record_batch(
+    env: Environment[Any],
     agent: Agent,
     params: EnvParams,
     key_data: UInt32[Array, " words"],
@@ -258,7 +263,7 @@ def _record_batch(
     # Only 32 steps are on the device at a time. One look at ``done`` after each 32 decides whether to go on.
     parts = []
     while not bool(running.states.done.all()):
-        running, steps = _record_steps(agent, params, running)
+        running, steps = _record_steps(env, agent, params, running)
         parts.append(jax.device_get(steps))
     steps = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)  # [S, B, ...]
     targets = jax.device_get(running.states.target_grid)
@@ -281,9 +286,11 @@ def _record_batch(
 
 
 @eqx.filter_jit
-def _record_steps(agent: Agent, params: EnvParams, running: _Running) -> tuple[_Running, _RecordedStep]:
+def _record_steps(
+    env: Environment[Any], agent: Agent, params: EnvParams, running: _Running
+) -> tuple[_Running, _RecordedStep]:
     def step(running: _Running, _: None) -> tuple[_Running, _RecordedStep]:
-        after, taken = _step(agent, params, running)
+        after, taken = _step(agent, params, running, env)
         is_played = ~running.states.done
         invalid = taken.info["invalid_action"]
         return after, _RecordedStep(taken.action, taken.reward, invalid, is_played, _view(after.states))

@@ -13,6 +13,7 @@ import numpy as np
 from jaxarc.agents import EditAgent
 from jaxarc.agents.experiment import Experiment
 from jaxarc.agents.game_levels import RecordedLevel, load_levels, record_levels
+from jaxarc.agents.own_parts import rewarded
 from jaxarc.agents.saved_agent import SavedRun
 from jaxarc.config import ConfigValidationError
 from jaxarc.datasets import TaskSet
@@ -111,7 +112,9 @@ class EpisodeViewer:
         params = EnvParams(buffer, uniform_weights(len(self._pairs)), experiment.environment)
         first = jnp.zeros(len(self._pairs), jnp.int32)
         specs = EpisodeSpec(jnp.arange(len(self._pairs), dtype=jnp.int32), first, first)
-        trajectories = record_episodes(agent, without_augmentation(params), specs, jax.random.key(0))
+        params = without_augmentation(params)
+        env = rewarded(experiment.agent.reward, params)
+        trajectories = record_episodes(agent, params, specs, jax.random.key(0), env=env)
         return [
             episode_for_page(trajectory, self._pairs.task_ids[trajectory.task_index]) for trajectory in trajectories
         ]
