@@ -18,11 +18,15 @@ from jaxarc.tasks import TaskFormatError
 ROOT = Path(__file__).parents[1]
 PLACES = ("src", "examples", "docs")
 # The process of an expert gets it from its parent, through a pipe that nobody else has; no file is read.
-ITS_OWN_PARENT = {"src/jaxarc/traces/workers.py"}
+ITS_OWN_PARENT = {"src/jaxarc/traces/workers.py", "src/jaxarc/jobs/processes.py"}
 # jaxarc traces record --expert module:name, jaxarc evaluate --agent module:function
-NAMED_ON_THE_COMMAND_LINE = {"src/jaxarc/experts/expert.py", "src/jaxarc/cli/evaluation.py"}
+NAMED_ON_THE_COMMAND_LINE = {
+    "src/jaxarc/agents/own_parts.py",
+    "src/jaxarc/cli/evaluation.py",
+    "src/jaxarc/experts/expert.py",
+}
 RUNS_A_PAGE = {ROOT / "docs" / "make_starter.py"}  # the code of a page of this repository, for its curve
-OUR_OWN = {"src/jaxarc/lazy.py"}  # modules of this package, named in it
+OUR_OWN = {"src/jaxarc/lazy.py", "src/jaxarc/extras.py"}  # modules and libraries that the package itself names
 RUNS_CODE = {
     "pickle",
     "cPickle",

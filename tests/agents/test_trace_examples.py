@@ -110,8 +110,8 @@ def test_a_policy_that_imitates_the_examples_solves_their_pairs(examples, world)
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"task_id": "nobody"}, r"line 1: .*'nobody'"),
-        ({"pair_index": 7}, r"line 1: task 't0' has train pairs 0..0, got pair_index 7"),
+        ({"task_id": "nobody", "unit": ""}, r"line 1: .*'nobody'"),
+        ({"pair_index": 7, "unit": ""}, r"line 1: task 't0' has train pairs 0..0, got pair_index 7"),
         ({"action_format": "mask"}, r"line 1: actions in format 'mask', but policies act in 'bbox'"),
         ({"actions": [[c.SUBMIT + 1, 0, 0, 0, 0]]}, r"line 1, action 0: operation 35 is not among those allowed"),
         ({"actions": [[0, 0, 0, 3, 0]]}, r"line 1, action 0: row 3 is not on the canvas of 3x3"),
@@ -126,6 +126,15 @@ def test_a_trace_that_cannot_be_imitated_is_named(tmp_path, file, tasks, world, 
     changed.write_text("\n".join([json.dumps({**fields, **change}), *rest]))
     with pytest.raises((TraceExampleError, InvalidActionError), match=complaint):
         load_examples(changed, tasks, *world, GAMMA)
+
+
+def test_a_trace_finds_its_pair_by_content_under_another_name(tmp_path, file, tasks, world, examples):
+    first, *rest = file.read_text().splitlines()
+    fields = {name: value for name, value in json.loads(first).items() if name != CHECKSUM}
+    renamed = tmp_path / "renamed.jsonl"
+    renamed.write_text("\n".join([json.dumps({**fields, "task_id": "nobody", "pair_index": 7}), *rest]))
+    found = load_examples(renamed, tasks, *world, GAMMA)
+    np.testing.assert_array_equal(np.sort(found.value_target), np.sort(examples.value_target))
 
 
 def test_traces_of_other_pairs_alone_are_refused(file, tasks, world):

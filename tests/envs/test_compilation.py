@@ -15,10 +15,12 @@ from jaxarc.utils.error_handling import JAXErrorHandler
 CORE = (
     "config",
     "constants",
+    "device_arrays",
     "envs",
     "errors",
     "extras",
     "fusion",
+    "host_arrays",
     "lazy",
     "notebooks",
     "primitives",
