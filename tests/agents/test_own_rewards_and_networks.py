@@ -116,7 +116,7 @@ def test_what_cannot_be_loaded_is_one_line(folder, name, quoted):
     [
         (Wide, rf"\(2, 9\) from kind_logits for 2 observations, and must return \(2, {len(KINDS)}\)"),
         (Callable, r"\.activation.*static=True"),
-        (Fails, r"test_own_parts.py, line \d+\): AttributeError.*nothing"),
+        (Fails, r"test_own_rewards_and_networks.py, line \d+\): AttributeError.*nothing"),
     ],
 )
 def test_a_network_that_cannot_be_trained_is_named(network, quoted):

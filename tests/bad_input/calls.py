@@ -233,6 +233,8 @@ CALLS: Final[dict[str, str]] = {
     "describe_samples(np.eye(3), np.ones((2, 2), bool))": "ValueError: is_set | (3, 3) | (2, 2)",
     "edge_probabilities(None, np.full((5, 2), np.nan))": "ValueError: finite | nan",
     "edge_probabilities(None, np.ones(5))": "ValueError: (5,)",
+    "register_network(3)": "OwnPartError: Network | 3",
+    "register_reward(int)": "OwnPartError: RewardWrapper | int",
     "edge_probabilities(None, np.eye(3))": "TypeError: EdgeScorer | NoneType",
     "causal_graph(np.full((2, 2), 0.5), labels=['x', 'x'])": "ValueError: ['x', 'x']",
     "causal_graph(np.full((2, 2), 0.5), threshold=2.0)": "ValueError: 0 .. 1 | 2.0",
@@ -343,7 +345,8 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
     name: reason
     for reason, names in {
         _RETURNED: (
-            "AdaptiveTrainStep ArcEnvironment ArcEnvState CandidateSet CausalGraph CheckReport CompiledRollout CompiledTrainStep "
+            "AdaptiveTrainStep ArcEnvironment ArcEnvState CandidateSet CausalGraph CheckReport CompiledRollout "
+            "CompiledTrainStep "
             "Curriculum Dataset Evaluation GymnaxParams GymnaxState LearnerState TrainConfig Found SearchResult "
             "ProceduralTasks "
             "Recording Report Rollout Score TaskBuffer TaskRow TaskStatistics Timing MetricTotals TrainingPairs "
@@ -369,7 +372,8 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
         ),
         _ANYTHING: (
             "move_offset read_human_sessions CompileCounter DatasetVersion GreedyPainter SearchPainter TraceCache "
-            "any_process available_memory digest host_cores enable_compilation_cache allgather_text distributed_session barrier "
+            "any_process available_memory digest host_cores enable_compilation_cache allgather_text "
+            "distributed_session barrier "
             "broadcast_flag profile_server replicate require_same save_memory_profile to_host trace"
         ),
         _SAME: "UnifiedActionConfig UnifiedDatasetConfig UnifiedRewardConfig",

@@ -105,7 +105,7 @@ def test_a_worker_ends_with_its_parent(tmp_path, is_busy):
     pid_file = tmp_path / "pid"
     code = (
         "import sys; from pathlib import Path\n"
-        "from jobs.test_processes import write_pid_and_work\nfrom jaxarc.jobs import Job, Processes\n"
+        "from jobs.test_jobs import write_pid_and_work\nfrom jaxarc.jobs import Job, Processes\n"
         "with Processes(1) as workers:\n"
         f"    for _ in workers.run([Job(write_pid_and_work, (Path({str(pid_file)!r}), {is_busy}))]): sys.stdin.read()\n"
     )
