@@ -331,7 +331,7 @@ def test_a_rollout_values_the_final_observation_where_an_episode_is_cut_off(comp
     states, params, _, _ = compiled
     state = jax.tree.map(lambda x: x[0], states)
     policy: EditPolicy = state.learner.policy
-    env = updates.environment_of(params, RULES.agent)
+    env = updates.environment_of(params, AGENT)
     _, trajectories, played, counts = jax.jit(lambda p, s, k: collect(p, env, params, s, k, 12))(
         policy, state.env_states, jax.random.key(1)
     )
