@@ -18,7 +18,7 @@ from jaxarc.tasks import TaskFormatError
 ROOT = Path(__file__).parents[1]
 PLACES = ("src", "examples", "docs")
 # The process of an expert gets it from its parent, through a pipe that nobody else has; no file is read.
-ITS_OWN_PARENT = {"src/jaxarc/traces/workers.py", "src/jaxarc/jobs/processes.py"}
+ITS_OWN_PARENT = {"src/jaxarc/traces/workers.py", "src/jaxarc/jobs/local.py"}
 # jaxarc traces record --expert module:name, jaxarc evaluate --agent module:function
 NAMED_ON_THE_COMMAND_LINE = {
     "src/jaxarc/agents/own_parts.py",
