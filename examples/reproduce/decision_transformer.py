@@ -26,7 +26,7 @@ import jaxarc
 from jaxarc.datasets import TaskSet
 from jaxarc.evaluation import one_task_per_pair
 from jaxarc.experts import Painter
-from jaxarc.traces import read_human_sessions, record_traces
+from jaxarc.traces import SessionFileError, read_human_sessions, record_traces
 
 try:
     import optax
@@ -103,7 +103,10 @@ def of_people(path: Path, pairs: TaskSet) -> list[tuple[int, list[tuple]]]:
     """Return pair and actions of each session in a file or folder that is on one of these tasks."""
     if not path.exists():
         raise SystemExit(f"{path}: no such file or folder; the repositories of Mini-ARC and ARCTraj have sessions")
-    read, sessions = list(read_human_sessions(path)), []
+    try:
+        read, sessions = list(read_human_sessions(path)), []
+    except SessionFileError as error:
+        raise SystemExit(f"{path}: {error}") from None
     broken = [session for session in read if session.problem]
     if len(broken) == len(read):
         first = "".join(f"; {session.name}: {session.problem}" for session in broken[:1])

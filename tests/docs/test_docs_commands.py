@@ -19,6 +19,7 @@ BLOCK = re.compile(r"^```bash[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 ASSIGNMENT = re.compile(r"[A-Z_]+=")
 FROM_ELSEWHERE = {"git", "pip", "xprof", "tensorboard"}
 OF_READERS = {"my_program.py", "stoix/systems/ppo/anakin/ff_ppo.py", "cleanrl/cleanrl/ppo.py"}  # in their own clones
+OF_ONES_OWN = re.compile(r"=\w+\.py:\w+$")  # a game, network or reward that stands in a reader's file
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
 
@@ -73,7 +74,7 @@ def complaint_about_settings(arguments: list[str]) -> str:
     """Compose the config that overrides of ``jaxarc train`` would give."""
     if arguments[:1] != ["train"] or "--config" in arguments or "--resume" in arguments:
         return ""
-    overrides = [word for word in arguments if "=" in word]
+    overrides = [word for word in arguments if "=" in word and not OF_ONES_OWN.search(word)]
     try:
         for chosen in list(expand(overrides))[:1] if "--multirun" in arguments else [overrides]:
             compose(tuple(chosen))

@@ -144,8 +144,9 @@ def test_sessions_of_another_layout_are_refused_by_name(tmp_path):
     pairs = one_task_per_pair(PEOPLE)
     table = table_of_arctraj(tmp_path / "others.csv", ("task", "actions"), [INPUT, OUTPUT])
     (tmp_path / "other.json").write_text(json.dumps({"task_id": "l6ab", "steps": []}))
-    for path, field in ((table, "actionSequence"), (tmp_path / "other.json", "action_sequence")):
-        with pytest.raises(SystemExit, match=rf"{path.name}.*no field '{field}'"):
+    other = tmp_path / "other.json"
+    for path, reason in ((table, "needs 'taskId' and 'actionSequence'"), (other, "no field 'action_sequence'")):
+        with pytest.raises(SystemExit, match=rf"{path.name}.*{reason}"):
             of_people(path, pairs)
     with pytest.raises(SystemExit, match=r"nowhere\.csv"):
         of_people(tmp_path / "nowhere.csv", pairs)

@@ -2,7 +2,7 @@
 
 from jaxarc.traces.cache import DamagedCacheError, DamagedTraceWarning, TraceCache
 from jaxarc.traces.hierarchical_trace_cache import Recording, get_trace_hierarchical, record_traces
-from jaxarc.traces.sessions import HumanSession, convert_sessions, read_human_sessions
+from jaxarc.traces.sessions import HumanSession, SessionFileError, convert_sessions, read_human_sessions
 from jaxarc.traces.units import (
     ExpertSpec,
     Failure,
@@ -29,6 +29,7 @@ __all__ = [
     "PairId",
     "Recording",
     "RecordingFailedError",
+    "SessionFileError",
     "TimeLimitError",
     "Trace",
     "TraceCache",

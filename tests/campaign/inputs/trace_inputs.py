@@ -16,7 +16,7 @@ from jaxarc.evaluation.agent import RecordedAgent, RecordingError, read_recordin
 from jaxarc.evaluation.submission import SubmissionError, read_submission, score_submission
 from jaxarc.experts import ExpertError, InvalidActionError, Pair
 from jaxarc.traces import Trace, TraceCache
-from jaxarc.traces.sessions import HUMAN, convert_sessions, read_human_sessions
+from jaxarc.traces.sessions import HUMAN, SessionFileError, convert_sessions, read_human_sessions
 from jaxarc.traces.trace_files import TraceFileError, read_trace_file
 from jaxarc.traces.units import checked_actions
 
@@ -95,7 +95,7 @@ def mini_arc_session(folder: Path) -> Target:
     ]  # fmt: skip
     record = {"task_id": "x_one", "action_sequence": json.dumps({"action_sequence": entries})}
     words = ("task_id", "action_sequence", "tool", "grid", "row", "edit", "floodfill", "copyFromInput", "reflectX")
-    return Target(read, (), (json_bytes(record),), words)
+    return Target(read, (SessionFileError,), (json_bytes(record),), words)
 
 
 def arctraj_session(folder: Path) -> Target:
@@ -110,7 +110,8 @@ def arctraj_session(folder: Path) -> Target:
         _require_told(convert_sessions(read_human_sessions(file), tasks))
 
     words = ("operation", "grid", "object", "color", "direction", "Paint", "Move", "Rotate", "Flip", "ResizeGrid", "up")
-    return Target(read, (), (json_bytes([["one", _OPERATIONS]]), _table([["one", json.dumps(_OPERATIONS)]])), words)
+    seeds = (json_bytes([["one", _OPERATIONS]]), _table([["one", json.dumps(_OPERATIONS)]]))
+    return Target(read, (SessionFileError,), seeds, words)
 
 
 def checked_trace(folder: Path) -> Target:
