@@ -58,7 +58,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {  # file -> its tests, the quickes
         _CELLS,
     ),
     "envs/action_masks.py": ("tests/envs/test_action_masks.py", "tests/wrappers/test_flat_actions.py"),
-    "envs/transition.py": (
+    "envs/step.py": (
         *("tests/golden/test_golden_episodes.py", "tests/wrappers/test_trials.py"),
         *("tests/envs/test_properties.py::test_nothing_happens_after_the_end", "tests/campaign/episodes"),
     ),

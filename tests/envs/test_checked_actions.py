@@ -8,7 +8,7 @@ import pytest
 
 from jaxarc.constants import COPY, FILL, NUM_OPERATIONS, SUBMIT
 from jaxarc.envs import BboxAction, MaskAction, PointAction
-from jaxarc.envs.structured_actions import CHANGES_PAIR, ERASES, FLOODS, SHIFTS, TURNS, check_action
+from jaxarc.envs.structured_actions import CHANGES_PAIR, ERASES, FLOODS, SHIFTS, TURNS, check_action, refuse_invalid
 from jaxarc.testing import create_test_config
 from jaxarc.utils.error_handling import JAXErrorHandler
 
@@ -95,9 +95,9 @@ def test_raise_stops_where_raising_is_on_and_ignores_where_it_is_off(monkeypatch
     right, invalid = check_action(PointAction(COPY, 0, 0), rules)
     assert (int(right.operation), bool(invalid)) == (COPY, False)
     with pytest.raises(RuntimeError, match="Invalid point row 4"):
-        check_action(wrong, rules)
+        refuse_invalid(wrong, rules)
     with pytest.raises(RuntimeError, match="Invalid operation ID 42"):
-        check_action(PointAction(42, 0, 0), rules)
+        refuse_invalid(PointAction(42, 0, 0), rules)
     monkeypatch.setattr(JAXErrorHandler, "stops_on_error", staticmethod(lambda: False))
-    ignored, invalid = check_action(wrong, rules)
+    ignored, invalid = check_action(refuse_invalid(wrong, rules), rules)
     assert (int(ignored.operation), bool(invalid)) == (NO_OPERATION, True)

@@ -23,7 +23,7 @@ from jaxarc.config import JaxArcConfig, RewardConfig
 from jaxarc.envs.action_masks import FlatActionCodec, applicable_operations
 from jaxarc.envs.canvas import CLIPBOARD_HEIGHT
 from jaxarc.envs.environment import ArcEnvironment, Environment
-from jaxarc.envs.native_batch import reset_numbers, resets_natively, step_numbers
+from jaxarc.envs.executor import reset_numbers, resets_natively, step_numbers
 from jaxarc.envs.observations import entry_slices, grid_form, joined_value
 from jaxarc.envs.pairs import pairs_in_play
 from jaxarc.envs.params import EnvParams, declared_params

@@ -41,7 +41,7 @@ from jaxarc.adapters.packing import Packed, pack
 from jaxarc.envs.compilation import require_own_jax
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.start import reset_where
+from jaxarc.envs.rows import reset_where
 
 _VECTOR_ONLY: Final = ("num_envs", "autoreset_mode", "render_mode", "cell_size")
 _OPTIONS: Final = ("task_index", "pair_index")

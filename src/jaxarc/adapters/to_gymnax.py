@@ -20,8 +20,8 @@ from jaxarc.datasets.task_set import TaskSet
 from jaxarc.envs.compilation import in_own_process
 from jaxarc.envs.environment import with_next_mask
 from jaxarc.envs.params import EnvParams
+from jaxarc.envs.rows import reset_where
 from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
-from jaxarc.envs.start import reset_where
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.gymnasium_ids import environment_ids
 from jaxarc.prng import as_typed_key, from_key_data

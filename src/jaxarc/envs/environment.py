@@ -13,27 +13,16 @@ from jaxtyping import Array, Bool, Float32, Int, Int32
 from jaxarc.config import JaxArcConfig
 from jaxarc.device_arrays import device_array
 from jaxarc.envs.compilation import compiled
-from jaxarc.envs.native_batch import reset_natively, steps_and_resets_natively
+from jaxarc.envs.executor import as_single, start_where, step_and_start, steps_and_starts_natively, take_step
 from jaxarc.envs.observations import make_info, make_info_in_branch, observation_space, observe
-from jaxarc.envs.pairs import PairSource, generate_pairs, pairs_in_play
+from jaxarc.envs.pairs import PairSource
 from jaxarc.envs.params import EnvParams, declared_params, require_params
+from jaxarc.envs.rows import reset_where
 from jaxarc.envs.spaces import Discrete, Space, action_space
-from jaxarc.envs.start import (
-    RESET_FRACTION,
-    EpisodeKeys,
-    ResetRows,
-    reset_where,
-    split_for_episode,
-    start_episode,
-    update_rows,
-)
+from jaxarc.envs.start import start_first, start_next
 from jaxarc.envs.state import ArcEnvState, declared_state
+from jaxarc.envs.step import StepOutcome, pairs_of
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.envs.transition import StepOutcome, as_single, pairs_of, step_and_reset, take_step
-from jaxarc.fusion import materialize
-from jaxarc.prng import from_key_data, to_uniform
-from jaxarc.tasks.augmentation import draw_augmentation
-from jaxarc.tasks.buffer import next_task_index, sample_task_index
 from jaxarc.types import Info, Observation, PRNGKey
 
 State = TypeVar("State")
@@ -190,7 +179,7 @@ class ArcEnvironment(Environment[ArcEnvState]):
             dictionary with ``working_grid`` and more.
         action: :class:`PointAction`, :class:`BboxAction` or :class:`MaskAction` by ``config.action.selection_format``.
         reward: float32; the gain in similarity, a penalty for each step, and the terms of a submit, see
-            :func:`jaxarc.envs.transition.compute_reward`.
+            :func:`jaxarc.envs.step.compute_reward`.
         done: ``terminated`` (the last submit, or a submit that solves the last pair) ``| truncated`` (the step limit).
         auto-reset: none; a state that is done stays as it is, with reward 0. :class:`jaxarc.wrappers.AutoReset`.
 
@@ -265,7 +254,7 @@ class ArcEnvironment(Environment[ArcEnvState]):
         Returns:
             state: the next state.
             observation: as of ``reset``.
-            reward: float32[], see :func:`jaxarc.envs.transition.compute_reward`.
+            reward: float32[], see :func:`jaxarc.envs.step.compute_reward`.
             done: bool[], the episode has ended.
             info: arrays of shape [], with the same keys on every step: ``terminated`` and ``truncated`` (bool),
                 ``discount`` (float32: 0 where terminated, else 1), ``success`` (bool: a submit solved a pair; false on
@@ -304,57 +293,15 @@ def _reset(
     key: PRNGKey, params: EnvParams, task_index: Int32[Array, ""] | None, pair_index: Int32[Array, ""] | None
 ) -> tuple[ArcEnvState, Observation]:
     params = declared_params(params)
-    keys = split_for_episode(key)
-    if task_index is None:  # searched once, not again for every cell of the task's grids
-        task_index = materialize(sample_task_index(to_uniform(keys.task), params.weights))
-    return _start(keys, params, jnp.clip(task_index, 0, params.tasks.num_tasks - 1), pair_index)
+    state, source = start_first(key, params, task_index, pair_index)
+    return state, observe(state, source, params.config)
 
 
 @compiled()
 def _reset_next(state: ArcEnvState, params: EnvParams) -> tuple[ArcEnvState, Observation]:
-    # Everything the next episode draws comes from the state's key, which this episode has not used, so that a stored
-    # state goes on with the same episodes.
     params = declared_params(params)
-    state = declared_state(state, ())
-    keys = split_for_episode(state.key)
-    if params.config.episode.task_order == "in_turn":
-        task_index = next_task_index(state.task_index, params.weights)
-    else:
-        task_index = materialize(sample_task_index(to_uniform(keys.task), params.weights))
-    return _start(keys, params, task_index, None)
-
-
-def _reset_next_where(in_blocks: bool, states: ArcEnvState, need: Bool[Array, " B"], params: EnvParams) -> ArcEnvState:
-    reset = lambda states, _: jax.vmap(_reset_next, (0, None))(states, params)[0]
-    return update_rows(need, reset, states, (), RESET_FRACTION, in_blocks)
-
-
-def _start(
-    keys: EpisodeKeys, params: EnvParams, task_index: Int32[Array, ""], pair_index: Int32[Array, ""] | None
-) -> tuple[ArcEnvState, Observation]:
-    tasks = params.tasks
-    config = params.config
-    # 1. How the task is changed, if at all; 2. its pairs, made anew by a generator or found in the buffer; 3. the first
-    # state on one of them. Demonstrations to show are pairs of train mode, whichever mode is played.
-    augmentation = None
-    if config.augmentation.is_active:
-        key = from_key_data(keys.augmentation)
-        num_train = tasks.num_train_of(task_index)
-        augmentation = draw_augmentation(key, num_train, tasks.num_slots, config.augmentation)
-    generated = generate_pairs(from_key_data(keys.generation), tasks, task_index, augmentation)
-    source = pairs_in_play(tasks, generated, task_index, augmentation, config.episode.mode)
-    state = start_episode(
-        keys,
-        source,
-        task_index,
-        config,
-        pair_index=params.pair_index if pair_index is None else pair_index,
-        augmentation=augmentation,
-        pairs=generated,
-        demonstrations=pairs_in_play(tasks, generated, task_index, augmentation, "train"),
-        num_slots=params.num_slots,
-    )
-    return state, observe(state, source, config)
+    state, source = start_next(declared_state(state, ()), params)
+    return state, observe(state, source, params.config)
 
 
 def checks_actions(params: EnvParams) -> bool:
@@ -378,7 +325,10 @@ def _step(state: ArcEnvState, action: StructuredAction, params: EnvParams) -> St
 
 @compiled_step
 def _step_and_reset(env: Environment[State], state: State, action: Action, params: EnvParams) -> Step[State]:
-    return _step_then_reset(env, state, action, params)
+    """Do both by the other methods of an environment."""
+    stepped = env.step(state, action, params)
+    reset = lambda state, _, params: env.reset_next(state, params)[0]
+    return _go_on(env, stepped, reset_where(stepped[3], reset, stepped[0], (), params), params)
 
 
 @compiled_step
@@ -388,25 +338,20 @@ def _fused_step(env: ArcEnvironment, state: ArcEnvState, action: Action, params:
     if is_ours and isinstance(action, StructuredAction):
         state, action = as_single(state, action, params.config)
         params = declared_params(params)
-    if not (isinstance(action, StructuredAction) and steps_and_resets_natively(state, params)):
-        reset_rows = lambda states, need, params: reset_natively(states, need, params, _reset_next_where)
-        return _step_then_reset(env, state, action, params, reset_rows)
-    outcome, after, shown = step_and_reset(state, action, params, _reset_next_where)
+    if not (isinstance(action, StructuredAction) and steps_and_starts_natively(state, params)):
+        stepped = env.step(state, action, params)
+        return _go_on(env, stepped, start_where(stepped[3], stepped[0], params), params)
+    outcome, after, shown = step_and_start(state, action, params)
     source = pairs_of(outcome.state, params)
     _, observation, reward, done, info = _tell(outcome, source, params.config)
     info = with_next_mask(env.info, {**info, "final_observation": observation}, after, params)
     return after, observe(shown, source, params.config), reward, done, info
 
 
-def _step_then_reset(
-    env: Environment[State], state: State, action: Action, params: EnvParams, *reset_rows: ResetRows[State]
-) -> Step[State]:
-    """Do both by the other methods of an environment; ``reset_rows``, at most one, is that of :func:`reset_where`."""
-    # The state of an ended episode is replaced where `done`; what is returned about the step is still that of the old
-    # one.
-    ended, observation, reward, done, info = env.step(state, action, params)
-    reset = lambda state, _, params: env.reset_next(state, params)[0]
-    after = reset_where(done, reset, ended, (), params, *reset_rows)
+def _go_on(env: Environment[State], stepped: Step[State], after: State, params: EnvParams) -> Step[State]:
+    """Return a step from which an episode goes on, or the next one begins, in the state ``after`` it."""
+    # What is returned about the step is still that of the old state.
+    _, observation, reward, done, info = stepped
     info = with_next_mask(env.info, {**info, "final_observation": observation}, after, params)
     return after, env.observe(after, params), reward, done, info
 

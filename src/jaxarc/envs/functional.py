@@ -17,12 +17,12 @@ from jaxtyping import Array, Bool, Float32
 from jaxarc.config import JaxArcConfig
 from jaxarc.device_arrays import own_arrays
 from jaxarc.envs.compilation import require_own_jax, with_axes_of_xla
+from jaxarc.envs.executor import as_single, take_step
 from jaxarc.envs.observations import make_info, observe
 from jaxarc.envs.pairs import on_canvas, pairs_of_task
 from jaxarc.envs.start import split_for_episode, start_episode
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction
-from jaxarc.envs.transition import as_single, take_step
 from jaxarc.prng import from_key_data
 from jaxarc.tasks.augmentation import augment_task, draw_augmentation
 from jaxarc.tasks.task import create_mock_task

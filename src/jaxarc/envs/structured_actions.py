@@ -328,18 +328,17 @@ def refuse_invalid(action: StructuredAction, config: JaxArcConfig) -> Structured
 def check_action(action: StructuredAction, config: JaxArcConfig) -> tuple[CheckedAction, Bool[Array, ""]]:
     """Apply the invalid-action policy of the config.
 
-    Policy ``raise`` raises; where raising is switched off, and in a program for an accelerator that takes many steps,
-    it acts like ``noop``. ``noop`` turns an invalid or illegal action into one that changes nothing. ``clip`` moves
-    coordinates into range, and never an operation id.
+    ``noop`` turns an invalid or illegal action into one that changes nothing. So does ``raise`` with one that
+    :func:`refuse_invalid` let pass: where raising is switched off, and in a program for an accelerator that takes many
+    steps. ``clip`` moves coordinates into range, and never an operation id.
 
     Returns:
         The checked action, which loads row 0 until a pair is chosen, and whether the action was invalid: out of range
         or illegal.
 
     Raises:
-        TypeError, ValueError, RuntimeError: see :meth:`JAXErrorHandler.validate_action`.
+        TypeError, ValueError: the action is of another format, or a mask of another canvas.
     """
-    action = refuse_invalid(action, config)
     # The operation's rule comes first. Under "clip" only that one decides, because coordinates are moved into range
     # below.
     rules = action.rules(config)

@@ -30,7 +30,7 @@ from jaxarc.envs.operations.execute import KernelStatics, execute_batch
 from jaxarc.envs.operations.grid_edits import ResolvedSelection, resolve_selection
 from jaxarc.envs.pairs import PairTable
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.start import update_rows
+from jaxarc.envs.rows import update_rows
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import FLOODS, BaseAction, OperationSet, StructuredAction
 from jaxarc.experts.candidates import candidates_of_canvas, require_count

@@ -1,5 +1,5 @@
 // One step of each environment of a batch, in place: the action is checked, the canvas edited, the ending decided, the
-// action recorded. The results are those of take_step in jaxarc/envs/transition.py, bit for bit; the reward, a sum of
+// action recorded. The results are those of step_by_rules in jaxarc/envs/step.py, bit for bit; the reward, a sum of
 // floats, is left to XLA, which gets facts.
 #pragma once
 

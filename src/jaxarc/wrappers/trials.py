@@ -11,8 +11,8 @@ from jaxtyping import Array, Int, Int32, UInt32
 from jaxarc.envs.environment import Action, Environment, Step, compiled_step, with_next_mask
 from jaxarc.envs.observations import add_number, add_number_space
 from jaxarc.envs.params import EnvParams
+from jaxarc.envs.rows import reset_where
 from jaxarc.envs.spaces import Space
-from jaxarc.envs.start import reset_where
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.primitives import vary_like
 from jaxarc.prng import as_typed_key, from_key_data, random_bits, to_randint

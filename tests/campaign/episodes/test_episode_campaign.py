@@ -16,7 +16,7 @@ from campaign.episodes.referee import DisagreementError
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction
-from jaxarc.envs.transition import decide_ending
+from jaxarc.envs.step import decide_ending
 from jaxarc.tasks import RawTask
 
 SMALL_OPTIONS = {  # compiled quickly, on small canvases: what is compiled quickly runs slowly
@@ -123,7 +123,7 @@ def test_mistake_is_reported_as_the_shortest_episode_that_shows_it():
         return decide_ending(submitted, all_solved, submission_count, step_count - 1, config)
 
     combination = {**PLAIN, "executor": "xla", "shape": (4, 1), "max_episode_steps": 2, "max_submissions": 1000}
-    with patch("jaxarc.envs.transition.decide_ending", too_late):
+    with patch("jaxarc.envs.step.decide_ending", too_late):
         tally, finding = fuzz_episodes.play_program(combination, 3, 1000)
         assert tally.steps < 1000
         assert "info['truncated'] of environment" in finding

@@ -3,7 +3,7 @@
 One step, from the environment's method to the new state::
 
     environment.step              compiled; finds the pairs that the state plays
-      transition.take_step        one environment; everything below it works under vmap
+      executor.take_step          the C++ library, or step_by_rules; both work under vmap
         check_action              values in range, legal or not         structured_actions.py
         choose_pair               the pair that operations 35..41 load  pairs.py
         execute                   one environment of a batch kernel     this file, primitives.py
@@ -14,12 +14,13 @@ One step, from the environment's method to the new state::
           write                   fill, cut, clear, edge of a resize
           count_matches           cells equal to the target             canvas.py
           next_selection          what the state keeps of it            grid_edits.py
-        decide_ending, compute_reward                                   transition.py
+        decide_ending             the last submit, the step limit       step.py
         append_record             the action, in the history            state.py
+      outcome_of                  the reward                            step.py
       observe, make_info          what the agent gets                   observations.py
 
-With the native executor one call of the C++ library does what stands below take_step, but for the reward; it is made by
-``native_batch.py``. The native executor of this file is for those who edit without a step.
+With the native executor one call of the C++ library does what stands below take_step. The native executor of this file
+is for those who edit without a step.
 
 XLA computes each family of operations for all environments, without a branch for which an accelerator would make the
 host wait, and takes its result where it is needed. An operation is of one family at most, so their order is free.
