@@ -26,9 +26,10 @@ Every measurement of this project, with the command that repeats it. `python doc
 the files of `benchmarks/results/`. Tables are of different days and machines, so compare within one only. A shared
 machine varies by a fifth from run to run: trust ratios of one run, and repeat a figure on your own machine.
 
-Tables that name JAX 0.10.2, and the learning figures on other pages, were made with a JAX that [computes some wrong numbers](install.md#sound-numbers).
-The programs here do not show it. `ladder_l2_small` was trained with 0.10.2, with 0.10.2 without its wrong fusions, and with 0.11.2. Losses agree to
-rounding in the first twelve updates, and all three solve 99.7 % of the training pairs and 100 % of the unseen ones.
+Tables that name JAX 0.10.2, and the learning figures on other pages, were made with a JAX that
+[computes some wrong numbers](install.md#sound-numbers). The programs here do not show it. `ladder_l2_small` was trained
+with 0.10.2, with 0.10.2 without its wrong fusions, and with 0.11.2. Losses agree to rounding in the first twelve updates,
+and all three solve 99.7 % of the training pairs and 100 % of the unseen ones.
 """
 
 
