@@ -28,8 +28,8 @@ machine varies by a fifth from run to run: trust ratios of one run, and repeat a
 
 Tables that name JAX 0.10.2, and the learning figures on other pages, were made with a JAX that
 [computes some wrong numbers](install.md#sound-numbers). The programs here do not show it. `ladder_l2_small` was trained
-with 0.10.2, with 0.10.2 without its wrong fusions, and with 0.11.2. Losses agree to rounding in the first twelve updates,
-and all three solve 99.7 % of the training pairs and 100 % of the unseen ones.
+with 0.10.2, with 0.10.2 without its wrong fusions, and with 0.11.2. Losses agree to rounding in the first twelve
+updates, and all three solve 99.7 % of the training pairs and 100 % of the unseen ones.
 """
 
 
