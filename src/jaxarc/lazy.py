@@ -1,10 +1,10 @@
 """Code that is loaded when somebody asks for it: names of a package, files of others, what waits for a library."""
 
 import functools
-import hashlib
 import importlib
 import importlib.util
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from jaxarc.extras import how_to_install
+from jaxarc.files import user_path
 
 
 def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -41,32 +42,62 @@ def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], 
     return import_name, list_names
 
 
-def load_file(file: Path) -> ModuleType:
-    """Run a file of Python that a user named, once as long as it does not change, and return its module.
+def load_code(where: str) -> ModuleType:
+    """Return the module that a user named; a file of Python is run once as long as it does not change.
 
-    Its name hides no other module: ``random.py`` is not what ``import random`` finds. Modules that the file imports are
-    looked for in its folder, too.
+    A file hides no other module: ``random.py`` is not what ``import random`` finds. Modules that it imports are looked
+    for in its folder, too, and a module by its name in the working directory.
 
     Raises:
+        UsageError: no home folder is known for the file's ``~``.
         OSError: the file cannot be read.
         Exception: what its code raises.
     """
-    path = file.resolve()
+    if not is_file_of_code(where):
+        _look_in(Path.cwd())
+        return importlib.import_module(where)
+    path = user_path(where).resolve()
     return _run_file(path, path.stat().st_mtime_ns)
+
+
+def is_file_of_code(where: str) -> bool:
+    """Whether a name is that of a file of Python."""
+    return where.lower().endswith(".py")
+
+
+def line_of(error: BaseException | None, file: str | Path) -> int | None:
+    """Return the last line of a file that an error passed, if it did."""
+    frames = [] if error is None else traceback.extract_tb(error.__traceback__)
+    passed = [frame.lineno for frame in frames if frame.filename == str(file)]
+    return passed[-1] if passed else None
 
 
 @functools.cache
 def _run_file(path: Path, mtime: int) -> ModuleType:
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))
-    digest = hashlib.sha256(str(path).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    spec = importlib.util.spec_from_file_location(f"_jaxarc_file_{digest}", path)
+    _look_in(path.parent)
+    name = _name_of(path)
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # as an import does, so that its classes can be pickled
+    sys.modules[name] = module  # as an import does, so that its classes can be pickled
     spec.loader.exec_module(module)
     return module
+
+
+def _look_in(folder: Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+def _name_of(path: Path) -> str:
+    """Return the name by which Python would import a file, if it would; else, as for random.py, one of its own."""
+    if path.stem.isidentifier():
+        known = sys.modules.get(path.stem)
+        found = importlib.util.find_spec(path.stem) if known is None else known.__spec__
+        if found is not None and found.origin is not None and Path(found.origin).resolve() == path:
+            return path.stem
+    return f"{path.stem} of {path.parent}"
 
 
 def when_imported(library: str, then: Callable[[], Any]) -> None:

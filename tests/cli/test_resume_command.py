@@ -97,6 +97,47 @@ def test_a_run_that_is_killed_and_stopped_ends_the_same_on_whatever_devices(trai
     assert "is finished: all 40 updates are learned" in capsys.readouterr().out.replace("\n", " ")
 
 
+OWN = """
+import jax.numpy as jnp
+from jaxarc.agents.cell_network import CellNetwork
+from jaxarc.wrappers import RewardWrapper
+
+class Doubled(RewardWrapper):
+    def reward(self, reward, info, before, after, params):
+        return 2 * reward
+
+class Deaf(CellNetwork):
+    def value(self, features):
+        return jnp.zeros_like(super().value(features))
+"""
+
+
+def test_a_run_by_a_reward_and_a_network_of_ones_own_is_stopped_resumed_and_evaluated(train, dataset, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    own = [f"reward={tmp_path}/own.py:Doubled", f"network.kind={tmp_path}/own.py:Deaf"]
+    process = train(*run_in(tmp_path / "runs", dataset), "checkpoint.min_seconds=0", *own)
+    folder = wait_for_lines(process, tmp_path / "runs", 3)
+    process.send_signal(signal.SIGTERM)
+    finish(process)
+    _, err = train("--resume", folder.path).communicate(timeout=300)
+    assert "there is no reward 'Doubled'" in err
+    assert "there is no network 'Deaf'" in err
+    assert err.count("\n") <= 4
+    assert "update 40/40" in finish(train("--resume", folder.path, *own))[0]
+    command = [sys.executable, "-m", "jaxarc.cli.main", "evaluate", str(dataset), "--agent", str(folder.path)]
+    options = [
+        "--reward",
+        own[0].partition("=")[2],
+        "--network",
+        own[1].partition("=")[2],
+        "--answers-visible",
+        "--json",
+    ]
+    evaluate = lambda *more: subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+    assert "--network file.py:NAME of a run" in " ".join(evaluate().stderr.split())
+    assert json.loads(evaluate(*options).stdout)
+
+
 @pytest.fixture(scope="module")
 def begun(dataset, tmp_path_factory):
     """The folder of a run that was killed before its first checkpoint."""

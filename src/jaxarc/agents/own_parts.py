@@ -5,9 +5,7 @@ only where a user names it on the command line.
 """
 
 import difflib
-import importlib
 import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -28,7 +26,7 @@ from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.errors import Caught, UsageError
 from jaxarc.files import user_path
-from jaxarc.lazy import load_file
+from jaxarc.lazy import is_file_of_code, line_of, load_code
 from jaxarc.types import PRNGKey
 from jaxarc.wrappers import RewardWrapper
 
@@ -107,9 +105,9 @@ class Parts(Generic[Part]):
         where, _, attribute = name.rpartition(":")
         found: dict[str, Any] = {}
         with Caught() as caught:
-            found = vars(_module_of(where))
+            found = vars(load_code(where))
         if caught.error is not None:
-            line = _line_of(caught.error, str(user_path(where).resolve()))
+            line = _line_of(caught.error, user_path(where).resolve())
             raise OwnPartError(
                 f"the {self._word} {name!r} cannot be loaded{line}: {type(caught.error).__name__}: {caught.error}; "
                 "give file.py:NAME, or module:NAME of a module that Python finds from here"
@@ -124,15 +122,7 @@ class Parts(Generic[Part]):
 
 def names_code(name: str) -> bool:
     """Whether a name is ``file.py:NAME`` or ``module:NAME``, and not that of a known class."""
-    return ":" in name or name.lower().endswith(".py")
-
-
-def _module_of(where: str) -> Any:
-    if where.lower().endswith(".py"):
-        return load_file(user_path(where))
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.append(here)
-    return importlib.import_module(where)
+    return ":" in name or is_file_of_code(name)
 
 
 REWARDS: Final[Parts[RewardWrapper[Any]]] = Parts(
@@ -233,13 +223,13 @@ def make_network(
 
 def _in_words(error: Exception, part: type) -> str:
     """Say in what line of its file a class failed, and how."""
-    file = vars(sys.modules[part.__module__]).get("__file__")
+    file = Path(str(vars(sys.modules[part.__module__]).get("__file__")))
     return f"{_line_of(error, file)}: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
-def _line_of(error: Exception, file: str | None) -> str:
-    frames = reversed(traceback.extract_tb(error.__traceback__))
-    return next((f" ({Path(one.filename).name}, line {one.lineno})" for one in frames if one.filename == file), "")
+def _line_of(error: Exception, file: Path) -> str:
+    line = line_of(error, file)
+    return "" if line is None else f" ({file.name}, line {line})"
 
 
 def _problem_of(network: Any, grid_shape: tuple[int, int], num_kinds: int) -> str:

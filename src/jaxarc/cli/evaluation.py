@@ -3,13 +3,11 @@
 import contextlib
 import dataclasses
 import hashlib
-import importlib.util
 import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 import typer
@@ -51,6 +49,7 @@ from jaxarc.experts import GreedyPainter
 from jaxarc.experts.expert import Caught
 from jaxarc.files import user_path, write_whole
 from jaxarc.jobs import Job
+from jaxarc.lazy import line_of, load_code
 from jaxarc.nn import products_in
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.runs import RunFolder, locate_run
@@ -110,40 +109,18 @@ def load_solver(name: str) -> Solver:
     Raises:
         AgentMismatchError: it cannot be loaded, or called.
     """
-    module, _, attribute = name.rpartition(":")
-    file = user_path(module) if module.endswith(".py") else None
-    if (folder := str(Path.cwd() if file is None else file.resolve().parent)) not in sys.path:
-        sys.path.append(folder)
+    where, _, attribute = name.rpartition(":")
     # Importing a module runs code of others, which may raise anything.
     with Caught() as caught:
-        found = getattr(importlib.import_module(module) if file is None else _module_of(file), attribute)
+        found = getattr(load_code(where), attribute)
         if callable(found):
             return found
         raise TypeError(f"it is a {type(found).__name__}, and no function")
+    line = line_of(caught.error, user_path(where).resolve())
     raise AgentMismatchError(
-        f"the solver {name!r} cannot be loaded ({type(caught.error).__name__}: {caught.error}); give file.py:function, "
-        "or module:function of a module that Python finds from here"
+        f"the solver {name!r} cannot be loaded ({f'line {line}, ' if line else ''}{type(caught.error).__name__}: "
+        f"{caught.error}); give file.py:function, or module:function of a module that Python finds from here"
     ) from caught.error
-
-
-def _module_of(file: Path) -> ModuleType:
-    name = _name_of(file)
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # as an import does, so that its classes can be pickled
-    spec.loader.exec_module(module)
-    return module
-
-
-def _name_of(file: Path) -> str:
-    """Return the name by which Python would import a file, if it would; else, as for random.py, one of its own."""
-    if file.stem.isidentifier() and file.stem not in sys.modules:
-        found = importlib.util.find_spec(file.stem)
-        if found is not None and found.origin is not None and Path(found.origin).resolve() == file.resolve():
-            return file.stem
-    return f"{file.stem} of {file.resolve().parent}"
 
 
 def _painting_player(request: PlayRequest) -> Player:

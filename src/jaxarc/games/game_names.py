@@ -7,14 +7,13 @@ user names it: on the command line, or by a call of :func:`load_game`, :func:`ma
 import difflib
 import importlib
 import re
-import traceback
 from typing import Final, Literal
 
 from jaxarc.errors import Caught
 from jaxarc.files import user_path
 from jaxarc.games.engine import DEFAULT_MAX_STEPS, GameEnvironment, GameParams
 from jaxarc.games.game import GameError, GridGame
-from jaxarc.lazy import load_file
+from jaxarc.lazy import line_of, load_code
 
 NAMES: Final = ("bridges", "crates", "fire", "flood", "fog", "gravity", "ice", "keys", "lamps", "mirrors", "order",
                 "paint", "path", "patrol", "pipes", "plates", "portals", "shifts", "torus", "twins")  # fmt: skip
@@ -97,11 +96,11 @@ def load_game(name: str) -> GridGame:
         raise GameError(f"there is no file {path!r}; give file.py:NAME of a game, or one of {', '.join(all_names())}")
     found: dict[str, GridGame] = {}
     with Caught() as caught:
-        found = {key: value for key, value in vars(load_file(file)).items() if isinstance(value, GridGame)}
+        found = {key: value for key, value in vars(load_code(str(file))).items() if isinstance(value, GridGame)}
     if caught.error is not None:
-        frames = traceback.extract_tb(caught.error.__traceback__)
-        line = next((f", line {one.lineno}" for one in reversed(frames) if one.filename == str(file.resolve())), "")
-        raise GameError(f"{file}{line} fails: {type(caught.error).__name__}: {caught.error}") from caught.error
+        line = line_of(caught.error, file.resolve())
+        where = f"{file}" if line is None else f"{file}, line {line}"
+        raise GameError(f"{where} fails: {type(caught.error).__name__}: {caught.error}") from caught.error
     fitting = [one for key, one in found.items() if wanted in (None, key, one.name)]
     if not fitting or any(one is not fitting[0] for one in fitting):
         known = ", ".join(f"{path}:{key}" for key in found) or "none; a game is a jaxarc.games.GridGame of the module"

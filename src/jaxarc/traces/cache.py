@@ -37,7 +37,7 @@ class TraceCache:
     """
 
     def __init__(self, folder: str | Path | None = None):
-        self.path = (default_folder() if folder is None else Path(folder)) / "traces.sqlite"
+        self.path = (default_folder() if folder is None else Path(folder)).absolute() / "traces.sqlite"
         self._connection: sqlite3.Connection | None = None
         self._lock = threading.Lock()
 
