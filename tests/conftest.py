@@ -1,6 +1,7 @@
 """How every test runs: on the CPU, without display or user files, with strict promotion and reproducible examples."""
 
 import atexit
+import collections
 import gc
 import os
 import pathlib
@@ -69,18 +70,62 @@ def pytest_addoption(parser):
     parser.addoption(
         "--nightly-part", metavar="K/N", help="of the nightly tests, the part K of 0 .. N - 1, and no others"
     )
+    parser.addoption(
+        "--write-slow",
+        metavar="SECONDS",
+        type=float,
+        help="write into slow_tests.txt which of the tests that ran took so long; what is nightly stays",
+    )
+
+
+_seconds: collections.Counter[str] = collections.Counter()  # of each test that ran, from its folder on
+
+
+def pytest_runtest_logreport(report):
+    _seconds[report.nodeid.removeprefix("tests/")] += report.duration
+
+
+def pytest_sessionfinish(session):
+    limit = session.config.getoption("--write-slow")
+    if limit is None or os.environ.get("PYTEST_XDIST_WORKER"):
+        return
+    path = pathlib.Path(__file__).parent / "slow_tests.txt"
+    head, named = _slow_tests(path)
+    ran = {name for test in _seconds for name in _names_of(test)}
+    kept = {name: when for name, when in named.items() if when or name not in ran}
+    is_kept = lambda test: not kept.keys().isdisjoint(_names_of(test))
+    is_slow = {test: seconds >= limit for test, seconds in _seconds.items() if not is_kept(test)}
+    # The widest name whose tests are all slow: a file, a test with all its cases, or one case.
+    all_slow = {name: True for test in is_slow for name in _names_of(test)}
+    for test, slow in is_slow.items():
+        for name in _names_of(test):
+            all_slow[name] &= slow
+    slow = {next(name for name in _names_of(test) if all_slow[name]) for test in is_slow if is_slow[test]}
+    lines = [f"{name} {when}".strip() for name, when in {**kept, **dict.fromkeys(slow, "")}.items()]
+    path.write_text("\n".join([*head, *sorted(lines, key=lambda line: (not line.endswith(" nightly"), line)), ""]))
+
+
+def _slow_tests(path):
+    """Return the head of the file, and what it names: the part of a test's name -> "nightly" or nothing."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    named = [line for line in lines if line and not line.startswith("#")]
+    return [line for line in lines if line.startswith("#")], dict(line.partition(" ")[::2] for line in named)
+
+
+def _names_of(test):
+    """Of ``envs/test_a.py::test_b[c]``: ``envs``, ``envs/test_a.py``, ``envs/test_a.py::test_b`` and itself."""
+    file, _, name = test.partition("::")
+    folders = [str(folder) for folder in pathlib.PurePosixPath(file).parents][-2::-1]
+    return [*folders, file, f"{file}::{name.partition('[')[0].rpartition('::')[2]}", test]
 
 
 def pytest_collection_modifyitems(config, items):
     """Mark what slow_tests.txt names, and sort files by folder; within a file the order stays."""
     root = pathlib.Path(__file__).parent
-    lines = (root / "slow_tests.txt").read_text(encoding="utf-8").splitlines()
-    named = dict(line.partition(" ")[::2] for line in lines if line and not line.startswith("#"))
+    _, named = _slow_tests(root / "slow_tests.txt")
     for item in items:
         file = item.path.relative_to(root)
-        of_file = {f"{file.as_posix()}::{name}" for name in (item.originalname, item.name)}
-        names = {*of_file, *map(pathlib.Path.as_posix, (file, *file.parents))}
-        for name in names & named.keys():
+        for name in named.keys() & _names_of(f"{file.as_posix()}::{item.name}"):
             item.add_marker(pytest.mark.slow)
             if named[name] == "nightly":
                 item.add_marker(pytest.mark.nightly)

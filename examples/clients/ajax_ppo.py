@@ -8,6 +8,7 @@ import argparse
 import time
 
 import jax
+import jax.numpy as jnp
 from ajax.agents.PPO.PPO import PPO
 from ajax.logging.wandb_logging import LoggingConfig
 from rich.console import Console
@@ -31,6 +32,7 @@ def main() -> None:
         start = time.process_time()
         _, out = PPO(env, **SETTINGS).train(seed=0, n_timesteps=given.steps, num_episode_test=64, logging_config=log)
         returns = jax.block_until_ready(out["Eval/episodic mean reward"])[0]
+        returns = returns[jnp.isfinite(returns)]  # the run ends at a whole rollout, so the last evaluation may be NaN
         seconds = time.process_time() - start
         console.print(f"{name}: {given.steps / seconds:,.0f} steps per CPU second, evaluations included")
         console.print(f"  mean return {returns[0]:.2f} -> {returns[-1]:.2f}, of the likeliest actions")
