@@ -12,7 +12,7 @@ import pytest
 from jaxarc.config import SearchConfig
 from jaxarc.native.library import FLAGS, SEARCH_SOURCES, NativeLibraryError, find_compiler, load_library
 from jaxarc.search import Question, search_all, solve
-from jaxarc.search.graph import Limits, StateGraph
+from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import images_of
 from jaxarc.search.interpreter import apply, state_of
 from jaxarc.search.lists import LENGTH
@@ -89,9 +89,8 @@ def made_in_numpy(words, inputs, frame, most):
 
 
 def made_in_cpp(words, inputs, frame, most):
-    graph = StateGraph(inputs, frame, words, Limits(10**6, 10**6, deadline=float("inf")))
-    while graph.cost < most:
-        graph.expand()
+    graph = StateGraph(inputs, frame, words, 10**6, 10**6)
+    graph.expand(most, float("inf"))
     found = []
     for state, numbers, cost in zip(*graph.image_states, strict=True):
         images = graph.images(numbers)

@@ -2,9 +2,8 @@
 
 import time
 import weakref
-from collections.abc import Iterator, Sequence
-from itertools import chain, product
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from jaxtyping import Int64, UInt8
@@ -13,51 +12,43 @@ from jaxarc.search.images import Images, images_of
 from jaxarc.search.search_library import call
 from jaxarc.search.words import NEW_ALONE, Word
 
-_CHUNK: Final = 4096  # states between two looks at the number of states
-_PART_CELLS: Final = 2_000_000  # of images between two looks at the clock
 _TABLES_BYTES: Final = 8  # for each word and image
 _LONGEST: Final = 64  # words of a program
 _SMALLEST: Final = 3  # side of a frame
 
 
-class Limits(NamedTuple):
-    """What ends a search: no word is applied after one of these is reached; the deadline may be set anew."""
-
-    max_states: int
-    max_images: int
-    deadline: float  # of ``time.monotonic``
-
-
 class StateGraph:
-    """States reached from the inputs of a task; :meth:`expand` adds those of the next cost.
+    """States reached from the inputs of a task; :meth:`expand` adds those of the next costs.
 
     A state is one image for each input, or one list of images for each. A new state is a word applied to a known one.
-    States of one cost are made together: a state of cost 1 with words of cost 2, then one of cost 2 with words of cost
-    1, make those of cost 3. Equal images have one number.
+    Equal images have one number.
 
     Args:
         inputs: of the demonstrations, then the test input.
         frame: rows and columns that an image may have.
         words: all functions.
-        limits: when to stop.
+        max_states: from which on no word is applied.
+        max_images: the same.
     """
 
-    def __init__(self, inputs: Sequence[np.ndarray], frame: int, words: Sequence[Word], limits: Limits) -> None:
+    def __init__(
+        self, inputs: Sequence[np.ndarray], frame: int, words: Sequence[Word], max_states: int, max_images: int
+    ) -> None:
         self._graph = call("new", frame, len(inputs))
         weakref.finalize(self, call, "delete", self._graph)
         self.frame = frame
+        self.words = words
         self.is_full = False  # whether there are as many states or images as there may be
         self.is_late = False  # whether the deadline was reached
         self.num_applied = 0
         self.cost = 0  # up to which states are known
         self.cell_features: dict[bytes, dict[str, np.ndarray]] = {}  # of the images with some numbers, by name
         self._num_inputs = len(inputs)
-        self.words = words
-        self._limits = limits
-        self._left: Iterator[_Application] | None = None  # of a level that the deadline cut
-        self._part = max(_PART_CELLS // (len(inputs) * frame**2), 1)  # states
+        self._room = max_states, max_images
         for word in words:
-            self._declare(word)
+            name, *given = (text.encode() for text in [word.name, *map(str, word.arguments), "", ""][:3])
+            if call("declare", self._graph, name, *given, word.cost, word in NEW_ALONE) < 0:
+                raise LookupError(f"the library has no word {word.name}; add its kernel to native/search/graph.h")
         call("start", self._graph, self.add(images_of(list(inputs), frame)).astype(np.int32))
 
     def __len__(self) -> int:
@@ -72,11 +63,6 @@ class StateGraph:
     def num_bytes(self) -> int:
         """The memory that it takes, about."""
         return call("num_images", self._graph) * (self.frame**2 + _TABLES_BYTES * len(self.words))
-
-    def set_deadline(self, deadline: float) -> None:
-        """Give more time; :meth:`expand` goes on where it was cut."""
-        self._limits = self._limits._replace(deadline=deadline)
-        self.is_late = False
 
     @property
     def image_states(self) -> tuple[Int64[np.ndarray, " S"], Int64[np.ndarray, "S P"], Int64[np.ndarray, " S"]]:
@@ -93,25 +79,16 @@ class StateGraph:
         count = call("program", self._graph, state, _LONGEST, words)
         return tuple(self.words[number] for number in reversed(words[:count].tolist()))
 
-    def expand(self) -> None:
-        """Make all images of the next cost; before, the lists of one less, which only these need.
+    def expand(self, cost: int, deadline: float) -> None:
+        """Make all images up to a cost, the cheapest first.
 
-        Where the deadline cuts this, the cost stays, and the next call goes on from there.
+        Where the deadline, of ``time.monotonic``, cuts this, the next call goes on from there.
         """
-        left = self._left or _applications(self._graph, self.words, self.cost + 1, self._part)
-        for one in left:
-            self._look_at_limits(one.start % _CHUNK == 0)
-            if self.is_full:
-                break
-            if self.is_late:
-                self._left = chain([one], left)
-                return
-            is_new_alone = self.words[one.word] in NEW_ALONE
-            given = (one.word, one.source_cost, one.is_list, one.start, one.end, one.cost, is_new_alone)
-            call("expand", self._graph, *given)
-            self.num_applied += one.end - one.start
-        self._left = None
-        self.cost += 1
+        progress = np.empty(3, np.int64)
+        seconds = deadline - time.monotonic()
+        self.is_late = bool(call("expand", self._graph, cost, *self._room, seconds, progress))
+        self.cost, self.num_applied, is_full = map(int, progress)
+        self.is_full = bool(is_full)
 
     def add(self, images: Images) -> Int64[np.ndarray, " N"]:
         """Return the number of each image, and -1 for no image."""
@@ -168,41 +145,3 @@ class StateGraph:
         given = (len(numbers), len(shapes), numbers, shapes, len(plain), plain, len(target), target, words)
         count = call("pieces", self._graph, *given, right, solid, places)
         return right[:count], solid[:count], places[:count]
-
-    def _declare(self, word: Word) -> None:
-        name, *given = (text.encode() for text in [word.name, *map(str, word.arguments), "", ""][:3])
-        if call("declare", self._graph, name, *given) < 0:
-            raise LookupError(f"the library has no word {word.name}; add its kernel to native/search/graph.h")
-
-    def _look_at_limits(self, begins_chunk: bool) -> None:
-        limits = self._limits
-        if begins_chunk:
-            self.is_full |= len(self) >= limits.max_states or call("num_images", self._graph) >= limits.max_images
-        self.is_late |= time.monotonic() > limits.deadline
-
-
-class _Application(NamedTuple):
-    """Some states of a level to which a word is applied."""
-
-    word: int
-    source_cost: int
-    is_list: bool
-    start: int
-    end: int
-    cost: int  # of what it makes
-
-
-def _applications(graph: int, words: Sequence[Word], cost: int, part: int) -> Iterator[_Application]:
-    """Yield what makes all images of a cost; before, the lists of one less."""
-    for target, are_lists in ((cost - 1, True), (cost, False)):
-        for source, is_list in product(range(target), (False, True)):
-            count = call("level_size", graph, source, is_list)
-            fitting = [
-                number
-                for number, word in enumerate(words)
-                if source + word.cost == target and word.makes_list(is_list) is are_lists
-            ]
-            for number, chunk in product(fitting, range(0, max(count, 1), _CHUNK)):
-                end = min(chunk + _CHUNK, count)
-                for start in range(chunk, max(end, 1), part):
-                    yield _Application(number, source, is_list, start, min(start + part, end), target)

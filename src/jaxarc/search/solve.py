@@ -13,7 +13,7 @@ from jaxtyping import Int8
 
 from jaxarc.config import SearchConfig
 from jaxarc.search.descriptions import Described, describe
-from jaxarc.search.graph import Limits, StateGraph
+from jaxarc.search.graph import StateGraph
 from jaxarc.search.growth import learn_growth
 from jaxarc.search.guidance import Guide, expected_words, guide_of, likely_words
 from jaxarc.search.object_rules import learn_object_rules
@@ -434,7 +434,7 @@ class _Search:
         sides = [side for grid in (*self._inputs, *self._outputs) for side in grid.shape]
         frame = min(room * max(*sides, *grown, 3), LARGEST)
         max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
-        self.graph = StateGraph(self._inputs, frame, words, Limits(config.max_states, max_images, deadline=0.0))
+        self.graph = StateGraph(self._inputs, frame, words, config.max_states, max_images)
         know_mirror_images = () if orient != "none" else (learn_growth, learn_templates)
         self._learners = (learn_object_rules, *know_mirror_images)
         self._everything = (True,) * len(self._outputs)
@@ -444,12 +444,11 @@ class _Search:
     def begin(self) -> None:
         """Take the time that the clock has now."""
         self._deadline = self._clock.until(self._share)
-        self.graph.set_deadline(self._clock.until(_WORDS_SHARE * self._share))
+        self.graph.is_late = False
 
     def expand(self, cost: int) -> None:
         """Make all states up to a cost."""
-        while self.graph.cost < cost and not self.graph.is_late:
-            self.graph.expand()
+        self.graph.expand(cost, self._clock.until(_WORDS_SHARE * self._share))
         self._clock.was_over |= self.graph.is_late
 
     def answers(self, cost: int, is_last: bool) -> list[Found]:
