@@ -126,7 +126,7 @@ def test_a_search_that_is_dropped_gives_its_memory_back_at_once():
     grid = np.array([[1, 2, 0]])
     search = TaskSearch([(grid, grid + 1)], grid, SearchConfig(max_cost=12))
     search.go_on(0.0)
-    graphs = [weakref.ref(one.graph) for one in search._searches.values()]
+    graphs = [weakref.ref(one.graph) for one in search._views.values()]
     assert not search.is_done
     del search
     assert [graph() for graph in graphs] == [None] * len(graphs) != []

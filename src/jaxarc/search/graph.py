@@ -1,14 +1,19 @@
-"""The search itself: all words on all states, cheapest first, each different state once. The library does the work."""
+"""The states of a search: all words on all states, the cheapest first, each different one once; and their cells.
+
+The library does the work.
+"""
 
 import time
 import weakref
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Int64, UInt8
+from jaxtyping import Bool, Int64, UInt8
 
 from jaxarc.search.images import Images, images_of
+from jaxarc.search.layers import Candidate, Layer, RuleLayer
+from jaxarc.search.limits import LIMITS
 from jaxarc.search.search_library import call
 from jaxarc.search.words import NEW_ALONE, Word
 
@@ -36,20 +41,21 @@ class StateGraph:
     ) -> None:
         self._graph = call("new", frame, len(inputs))
         weakref.finalize(self, call, "delete", self._graph)
+        self.inputs = list(inputs)
         self.frame = frame
         self.words = words
         self.is_full = False  # whether there are as many states or images as there may be
         self.is_late = False  # whether the deadline was reached
         self.num_applied = 0
         self.cost = 0  # up to which states are known
-        self.cell_features: dict[bytes, dict[str, np.ndarray]] = {}  # of the images with some numbers, by name
-        self._num_inputs = len(inputs)
+        self.known: dict[Any, Any] = {}  # what finders remember of its states
+        self._programs: dict[int, tuple[Word, ...]] = {}
         self._room = max_states, max_images
         for word in words:
             name, *given = (text.encode() for text in [word.name, *map(str, word.arguments), "", ""][:3])
             if call("declare", self._graph, name, *given, word.cost, word in NEW_ALONE) < 0:
                 raise LookupError(f"the library has no word {word.name}; add its kernel to native/search/graph.h")
-        call("start", self._graph, self.add(images_of(list(inputs), frame)).astype(np.int32))
+        call("start", self._graph, self.add(images_of(self.inputs, frame)).astype(np.int32))
 
     def __len__(self) -> int:
         return call("num_states", self._graph)
@@ -69,15 +75,17 @@ class StateGraph:
         """All states that are one image for each input: the state, its images, and its cost."""
         count = call("num_image_states", self._graph)
         states, costs = np.empty(count, np.int64), np.empty(count, np.int64)
-        numbers = np.empty((count, self._num_inputs), np.int64)
-        call("image_states", self._graph, self._num_inputs, states, numbers, costs)
+        numbers = np.empty((count, len(self.inputs)), np.int64)
+        call("image_states", self._graph, len(self.inputs), states, numbers, costs)
         return states, numbers, costs
 
     def program(self, state: int) -> tuple[Word, ...]:
         """Return the words that lead from the inputs to a state."""
-        words = np.empty(_LONGEST, np.int32)
-        count = call("program", self._graph, state, _LONGEST, words)
-        return tuple(self.words[number] for number in reversed(words[:count].tolist()))
+        if state not in self._programs:
+            words = np.empty(_LONGEST, np.int32)
+            count = call("program", self._graph, state, _LONGEST, words)
+            self._programs[state] = tuple(self.words[number] for number in reversed(words[:count].tolist()))
+        return self._programs[state]
 
     def expand(self, cost: int, deadline: float) -> None:
         """Make all images up to a cost, the cheapest first.
@@ -117,7 +125,7 @@ class StateGraph:
     def draw(
         self, numbers: Int64[np.ndarray, "S P"], sizes: Sequence[tuple[int, int]], num_cells: int
     ) -> UInt8[np.ndarray, "S M"]:
-        """Return the cells of states on canvases of some sizes; see :meth:`jaxarc.search.pieces.OutputCells.draw`."""
+        """Return the cells of states on canvases of some sizes; see :meth:`OutputCells.draw`."""
         numbers = np.ascontiguousarray(numbers, np.int64)
         shapes = np.array(sizes, np.int32)
         cells = np.empty((len(numbers), num_cells), np.uint8)
@@ -145,3 +153,53 @@ class StateGraph:
         given = (len(numbers), len(shapes), numbers, shapes, len(plain), plain, len(target), target, words)
         count = call("pieces", self._graph, *given, right, solid, places)
         return right[:count], solid[:count], places[:count]
+
+
+class OutputCells:
+    """The cells of all outputs in one row: those of the demonstrations, then those of the guessed answer.
+
+    It is what a finder of candidates looks at, with the states of a search.
+    """
+
+    def __init__(self, graph: StateGraph, outputs: Sequence[np.ndarray], answer_size: tuple[int, int]) -> None:
+        self.graph = graph
+        self.outputs = outputs
+        self.sizes = [*(output.shape for output in outputs), answer_size]
+        self.target = np.concatenate([output.ravel() for output in outputs]).astype(np.uint8)
+        counts = np.array([height * width for height, width in self.sizes])
+        ends = np.cumsum(counts)
+        self.slices = [slice(end - count, end) for end, count in zip(ends.tolist(), counts.tolist(), strict=True)]
+        self.num_cells = int(ends[-1])
+        self.known: dict[Any, Any] = {}  # what finders remember of it
+
+    def draw(self, numbers: Int64[np.ndarray, "S P"]) -> UInt8[np.ndarray, "S M"]:
+        """Return the cells of states: of an image of the size of the output as it is, of others at their position."""
+        return self.graph.draw(numbers, self.sizes, self.num_cells)
+
+    def is_exact(self, numbers: Int64[np.ndarray, "S P"]) -> Bool[np.ndarray, " S"]:
+        """Whether each image of a state has the size of its output."""
+        height, width = np.array(self.sizes).T
+        heights, widths = self.graph.sizes(numbers)
+        return ((heights == height) & (widths == width)).all(1)
+
+    def is_placed(self, numbers: Int64[np.ndarray, " P"]) -> bool:
+        """Whether :meth:`draw` puts an image of a state at its position that a program would take as it is."""
+        images = self.graph.images(numbers)
+        height, width = np.array(self.sizes).T
+        has_size = (images.height == height) & (images.width == width)
+        is_moved = (images.row != 0) | (images.column != 0)
+        return bool(not has_size.all() and (has_size & is_moved).any())
+
+    def candidate(self, layers: tuple[Layer, ...], cost: int, cells: UInt8[np.ndarray, " M"]) -> Candidate:
+        """Compare the cells that layers draw with the outputs."""
+        right = cells[: len(self.target)] == self.target
+        fits = tuple(bool(right[pair].all()) for pair in self.slices[:-1])
+        answer = cells[self.slices[-1]].reshape(self.sizes[-1])
+        return Candidate(answer, layers, cost, fits, float(right.mean()))
+
+    def ruled(self, rules: list[tuple[RuleLayer, int]]) -> list[Candidate]:
+        """Return the cheapest rules with what they make of the test input; all of them draw every output."""
+        source = self.graph.inputs[-1].astype(np.uint8)
+        fits = (True,) * len(self.outputs)
+        cheapest = sorted(rules, key=lambda one: one[1])[: LIMITS.rules]
+        return [Candidate(rule.drawn(source), (rule,), cost, fits, 1.0) for rule, cost in cheapest]

@@ -148,14 +148,19 @@ int64_t jaxarc_search_stack(int64_t count, int64_t words, const Bits* good, cons
   return PieceBits{good, bad, costs, count, words}.stack(needed, first, most, chosen);
 }
 
-// Write three sources, -1 for none, and the cost of each table, as far as there is room; return how many there are.
+// Write four sources, -1 for none, and the cost of each table, as far as there is room; return how many there are.
 int64_t jaxarc_search_tables(const TableTask* task, int64_t room, int32_t* found) {
   const std::vector<RightTable> tables = right_tables(*task);
   for (size_t i = 0; i < tables.size() && static_cast<int64_t>(i) < room; i++) {
-    found = std::copy_n(tables[i].chosen.data(), 3, found);
+    found = std::copy_n(tables[i].chosen.data(), 4, found);
     *found++ = tables[i].cost;
   }
   return static_cast<int64_t>(tables.size());
+}
+
+// Return the cost of a table of up to four sources, -1 for none.
+int32_t jaxarc_search_table_cost(const TableTask* task, const int32_t* chosen) {
+  return TableCheck(*task).cost({chosen[0], chosen[1], chosen[2], chosen[3]});
 }
 
 // Write the faults of tables with one more source, for each source whose table is not too large.
