@@ -1,6 +1,7 @@
 """Many small images in one frame, each with a size and a position: what the functions in NumPy take and return."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -33,7 +34,7 @@ class Images:
         """F, the side of the frame."""
         return self.cells.shape[1]
 
-    @property
+    @cached_property
     def inside(self) -> Bool[np.ndarray, "N F F"]:
         """Which cells belong to their image."""
         span = np.arange(self.frame)
