@@ -211,6 +211,20 @@ def test_sources_compile_without_a_warning():
     assert done.returncode == 0, done.stderr
 
 
+def test_a_table_costs_its_sources_its_rows_and_what_it_does_not_foresee():
+    task = TableTask()
+    task.set(
+        codes=np.array([[0, 0, 1, 1], [0, 1, 1, 2]], np.uint8), num_values=np.array([2, 3]), costs=np.array([2, 5])
+    )
+    task.set(pairs=np.array([0, 1, 0, 1], np.uint8), count=4, asked_codes=np.array([[0, 1], [0, 0]], np.uint8))
+    task.set(num_asked=2, keeps_unknown=True, unknown_cost=10, unforeseen_cost=10, rows_of_one_cost=4)
+    rows, unforeseen, unknown = 4 // 4, 2 * 10, 10 + 10 // 2  # each row of one demonstration; one of two that are asked
+    assert task.cost([0, 1]) == 2 + 5 + 2 + rows + unforeseen + unknown
+    assert task.cost([0]) == 2  # both demonstrations have both rows
+    task.set(keeps_unknown=False)
+    assert task.cost([0, 1]) == -1
+
+
 def test_arrays_of_another_dtype_are_refused():
     numbers = np.zeros(3, np.int64)
     sizes = np.zeros(3, np.int32)

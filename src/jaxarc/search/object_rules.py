@@ -266,9 +266,8 @@ def find_object_rules(canvas: OutputCells, deadline: float) -> list[Candidate]:
         explained = []
         for scene, target in zip(shown, canvas.outputs, strict=True):
             explained.append(list(_explained(scene, target, deadline)))
-            most = sum(max(right.values()) for right in explained[-1])
-            if len(explained[-1]) < len(scene.objects) or most < np.count_nonzero(target):
-                break  # the time is over, or no actions can draw this output
+            if sum(max(right.values()) for right in explained[-1]) < np.count_nonzero(target):
+                break  # no actions can draw this output
         else:
             for feature in FEATURES:
                 if time.monotonic() > deadline:
