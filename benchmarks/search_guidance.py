@@ -14,7 +14,6 @@ import argparse
 import hashlib
 import importlib
 import json
-import time
 from pathlib import Path
 
 import numpy as np
@@ -127,12 +126,12 @@ def search_guided(path: Path, out: Path, folder: Path, likely: float) -> None:
         for row in read(path):
             task = known[row["task"]]
             source, target = task.test[0]
-            found, searches = [], []
-            guide = guides[fold_of(task.task_id)]
-            search._guided(guide, task.train, source, config, time.monotonic(), found, searches)
-            applied, right = sum(one.graph.num_applied for one in searches), row["right"]
-            if search._is_sure(found):
-                answers = search._different(sorted(found, key=search._rank), task.train, source, 2)
+            guided = search.TaskSearch(task.train, source, config)
+            guided._clock.start(config.seconds)
+            guided._look_guided(guides[fold_of(task.task_id)])
+            applied, right = sum(view.graph.num_applied for view in guided._views.values()), row["right"]
+            if search._is_sure(guided._found):
+                answers = search._different(sorted(guided._found, key=search._rank), task.train, source, 2)
                 right = [bool(np.array_equal(one.answer, target)) for one in answers]
             else:
                 applied += row["applied"]

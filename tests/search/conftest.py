@@ -1,6 +1,7 @@
 import pytest
 
 from jaxarc.search import Found, GridProgram
+from jaxarc.search.graph import OutputCells, StateGraph
 
 make = Found.__init__
 
@@ -14,3 +15,14 @@ def _every_text_is_read_back(monkeypatch):
         assert self.program is None or GridProgram.parse(str(self.program)) == self.program
 
     monkeypatch.setattr(Found, "__init__", checked)
+
+
+@pytest.fixture
+def canvas_of():
+    """What a finder of rules looks at: inputs, the last one of a test, and outputs; without any words."""
+
+    def made(inputs, outputs):
+        graph = StateGraph(inputs, max(side for grid in inputs for side in grid.shape), (), 1, 1)
+        return OutputCells(graph, outputs, inputs[-1].shape)
+
+    return made

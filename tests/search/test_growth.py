@@ -5,7 +5,7 @@ import pytest
 
 from jaxarc.config import SearchConfig
 from jaxarc.search import GridProgram, ProgramError, solve
-from jaxarc.search.growth import MIRRORS, PLACES, Growth, GrowthRule, grown, learn_growth
+from jaxarc.search.growth import MIRRORS, PLACES, Growth, GrowthRule, find_growth, grown
 
 FOREVER = float("inf")
 
@@ -35,7 +35,7 @@ def test_rules_draw_until_nothing_changes(rules, before, after):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_rules_that_the_library_finds_draw_the_outputs_and_are_read_back(seed):
+def test_rules_that_the_library_finds_draw_the_outputs_and_are_read_back(seed, canvas_of):
     """The library says that they do, by its own run of them; here they run in NumPy."""
     random = np.random.default_rng(seed)
     count = 0
@@ -50,22 +50,24 @@ def test_rules_that_the_library_finds_draw_the_outputs_and_are_read_back(seed):
         if all(map(np.array_equal, inputs, outputs)):
             continue
         count += 1
-        for one, _ in learn_growth(inputs, outputs, inputs[0], FOREVER):
+        for found in find_growth(canvas_of([*inputs, inputs[0]], outputs), FOREVER):
+            (one,) = found.layers
             assert Growth.parse(str(one)) == one
+            np.testing.assert_array_equal(found.answer, outputs[0])
             for source, target in zip(inputs, outputs, strict=True):
                 np.testing.assert_array_equal(grown(source, one.rules, one.mirrors), target)
 
 
 @pytest.mark.parametrize("mirrors", MIRRORS)
-def test_rules_that_erase_are_read_back(mirrors):
+def test_rules_that_erase_are_read_back(mirrors, canvas_of):
     """Cells become 0 beside a color that none of the cells that they look at repeats."""
     rule = GrowthRule(1, (("left", 2), ("right", 3)), 0)
     inputs = [grid_of("213000 000000 030100 000000"), grid_of("003000 021300 000213")]
     outputs = [grown(grid, [rule], mirrors) for grid in inputs]
-    found = learn_growth(inputs, outputs, inputs[0], FOREVER)
+    found = find_growth(canvas_of([*inputs, inputs[0]], outputs), FOREVER)
     assert found
-    for one, _ in found:
-        assert Growth.parse(str(one)) == one
+    for candidate in found:
+        assert (Growth.parse(str(candidate.layers[0])),) == candidate.layers
 
 
 def test_a_ray_that_turns_at_a_wall_is_found_and_runs_on_an_unseen_grid():

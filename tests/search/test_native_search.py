@@ -12,7 +12,7 @@ import pytest
 from jaxarc.config import SearchConfig
 from jaxarc.native.library import FLAGS, SEARCH_SOURCES, NativeLibraryError, find_compiler, load_library
 from jaxarc.search import Question, search_all, solve
-from jaxarc.search.graph import Limits, StateGraph
+from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import images_of
 from jaxarc.search.interpreter import apply, state_of
 from jaxarc.search.lists import LENGTH
@@ -89,9 +89,8 @@ def made_in_numpy(words, inputs, frame, most):
 
 
 def made_in_cpp(words, inputs, frame, most):
-    graph = StateGraph(inputs, frame, words, Limits(10**6, 10**6, deadline=float("inf")))
-    while graph.cost < most:
-        graph.expand()
+    graph = StateGraph(inputs, frame, words, 10**6, 10**6)
+    graph.expand(most, float("inf"))
     found = []
     for state, numbers, cost in zip(*graph.image_states, strict=True):
         images = graph.images(numbers)
@@ -210,6 +209,20 @@ def test_sources_compile_without_a_warning():
     command = [*find_compiler(), *(flag for flag in FLAGS if flag != "-w"), *strict, str(SEARCH_SOURCES / "search.cc")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_table_costs_its_sources_its_rows_and_what_it_does_not_foresee():
+    task = TableTask()
+    task.set(
+        codes=np.array([[0, 0, 1, 1], [0, 1, 1, 2]], np.uint8), num_values=np.array([2, 3]), costs=np.array([2, 5])
+    )
+    task.set(pairs=np.array([0, 1, 0, 1], np.uint8), count=4, asked_codes=np.array([[0, 1], [0, 0]], np.uint8))
+    task.set(num_asked=2, keeps_unknown=True, unknown_cost=10, unforeseen_cost=10, rows_of_one_cost=4)
+    rows, unforeseen, unknown = 4 // 4, 2 * 10, 10 + 10 // 2  # each row of one demonstration; one of two that are asked
+    assert task.cost([0, 1]) == 2 + 5 + 2 + rows + unforeseen + unknown
+    assert task.cost([0]) == 2  # both demonstrations have both rows
+    task.set(keeps_unknown=False)
+    assert task.cost([0, 1]) == -1
 
 
 def test_arrays_of_another_dtype_are_refused():

@@ -5,7 +5,7 @@ import pytest
 
 from jaxarc.config import SearchConfig
 from jaxarc.search import GridProgram, ProgramError, solve
-from jaxarc.search.object_rules import ACTIONS, FEATURES, KINDS, ObjectRule, learn_object_rules, ruled
+from jaxarc.search.object_rules import ACTIONS, FEATURES, KINDS, ObjectRule, find_object_rules
 
 FOREVER = float("inf")
 
@@ -47,7 +47,7 @@ def random_grid(random):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_learned_rules_draw_the_outputs_and_are_read_back(seed):
+def test_learned_rules_draw_the_outputs_and_are_read_back(seed, canvas_of):
     random = np.random.default_rng(seed)
     count = 0
     while count < 3:
@@ -55,11 +55,12 @@ def test_learned_rules_draw_the_outputs_and_are_read_back(seed):
         rule = ObjectRule(kind, feature, tuple((value, str(random.choice(ACTIONS))) for value in range(4)))
         assert ObjectRule.parse(str(rule)) == rule
         inputs = [random_grid(random) for _ in range(4)]
-        outputs = [ruled(grid, rule) for grid in inputs]
-        found = learn_object_rules(inputs[:3], outputs[:3], inputs[3], FOREVER)
+        outputs = [rule.drawn(grid) for grid in inputs]
+        found = find_object_rules(canvas_of(inputs, outputs[:3]), FOREVER)
         count += len(found) > 0
-        for one, _ in found:
-            assert all(map(np.array_equal, (ruled(grid, one) for grid in inputs[:3]), outputs[:3]))
+        for candidate in found:
+            (one,) = candidate.layers
+            assert all(map(np.array_equal, map(one.drawn, inputs[:3]), outputs[:3]))
 
 
 def test_a_color_that_goes_to_another_one_is_found():

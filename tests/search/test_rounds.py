@@ -11,7 +11,7 @@ import pytest
 
 from jaxarc.config import SearchConfig
 from jaxarc.search import Question, rounds, search_all
-from jaxarc.search.graph import Limits, StateGraph
+from jaxarc.search.graph import StateGraph
 from jaxarc.search.solve import TaskSearch, nothing_found, solve
 from jaxarc.search.words import vocabulary
 
@@ -126,26 +126,22 @@ def test_a_search_that_is_dropped_gives_its_memory_back_at_once():
     grid = np.array([[1, 2, 0]])
     search = TaskSearch([(grid, grid + 1)], grid, SearchConfig(max_cost=12))
     search.go_on(0.0)
-    graphs = [weakref.ref(one.graph) for one in search._searches.values()]
+    graphs = [weakref.ref(one.graph) for one in search._views.values()]
     assert not search.is_done
     del search
     assert [graph() for graph in graphs] == [None] * len(graphs) != []
 
 
-def test_a_graph_goes_on_where_its_deadline_cut_it(monkeypatch):
+def test_a_graph_goes_on_where_its_deadline_cut_it():
     inputs = [np.random.default_rng(seed).integers(0, 3, (6, 6)) for seed in range(3)]
     words = vocabulary([0, 1, 2], [0, 1, 2], (), ())
-    once = StateGraph(inputs, 6, words, Limits(10**6, 10**6, np.inf))
-    while once.cost < 3:
-        once.expand()
-    ticks = iter(range(10**9))
-    monkeypatch.setattr(time, "monotonic", lambda: next(ticks))
-    parts = StateGraph(inputs, 6, words, Limits(10**6, 10**6, 0.0))
+    once = StateGraph(inputs, 6, words, 10**6, 10**6)
+    once.expand(4, np.inf)
+    parts = StateGraph(inputs, 6, words, 10**6, 10**6)
     goes = 0
-    while parts.cost < 3:
-        parts.expand()
-        parts.set_deadline(next(ticks) + 50)
-        goes += 1
+    while parts.cost < 4:
+        parts.expand(4, time.monotonic() + 0.001)
+        goes += parts.is_late
     assert goes > 5
     assert [len(parts), parts.num_applied] == [len(once), once.num_applied]
     for one, other in zip(parts.image_states, once.image_states, strict=True):

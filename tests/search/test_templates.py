@@ -5,7 +5,7 @@ import pytest
 
 from jaxarc.config import SearchConfig
 from jaxarc.search import GridProgram, ProgramError, solve
-from jaxarc.search.templates import SOURCES, Templates, learn_templates
+from jaxarc.search.templates import SOURCES, Templates, find_templates
 
 FOREVER = float("inf")
 
@@ -46,14 +46,15 @@ def random_grid(random, mirrored):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_learned_rules_draw_the_outputs_and_are_read_back(seed):
+def test_learned_rules_draw_the_outputs_and_are_read_back(seed, canvas_of):
     random = np.random.default_rng(seed)
     for mirrors in ("none", "top_bottom", "all"):
         rule = Templates(mirrors, str(random.choice(SOURCES)))
         assert Templates.parse(str(rule)) == rule
         inputs = [random_grid(random, mirrors != "none") for _ in range(3)]
         outputs = [rule.drawn(grid) for grid in inputs]
-        ((learned, _),) = learn_templates(inputs, outputs, inputs[0], FOREVER)
+        (found,) = find_templates(canvas_of([*inputs, inputs[0]], outputs), FOREVER)
+        (learned,) = found.layers
         assert all(map(np.array_equal, (learned.drawn(grid) for grid in inputs), outputs))
 
 

@@ -15,8 +15,7 @@ import numpy as np
 from jaxtyping import Bool, Float32
 from scipy.ndimage import label
 
-from jaxarc.search.graph import StateGraph
-from jaxarc.search.pieces import OutputCells
+from jaxarc.search.graph import OutputCells, StateGraph
 from jaxarc.search.words import LARGEST, Word, vocabulary
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -74,7 +73,7 @@ def describe(graph: StateGraph, train: Sequence[Pair]) -> Described:
 def _describe_words(graph: StateGraph, outputs: list[np.ndarray]) -> Float32[np.ndarray, "k F"]:
     states, numbers, _ = graph.image_states
     numbers = numbers[:, : len(outputs)]
-    canvas = OutputCells(outputs, (1, 1))  # without an answer
+    canvas = OutputCells(graph, outputs, (1, 1))  # without an answer
     sizes, count = canvas.sizes[:-1], len(canvas.target)
     cells = graph.draw(numbers, sizes, count)
     starts = [part.start for part in canvas.slices[:-1]]

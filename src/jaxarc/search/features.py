@@ -8,8 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from jaxarc.search.functions import NUM_COLORS, color_counts, common_color
-from jaxarc.search.images import Images
+from jaxarc.search.images import NUM_COLORS, Images, color_counts, common_color
 from jaxarc.search.marks import STEPS, cells_enclosed, seen_color, shifted
 from jaxarc.search.objects import OBJECT_COLORS, OBJECT_FEATURES, held_by, object_values
 

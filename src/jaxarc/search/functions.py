@@ -5,9 +5,15 @@ from typing import Final
 
 import numpy as np
 
-from jaxarc.search.images import Images, bounding_boxes, gathered, windows
-
-NUM_COLORS: Final = 10
+from jaxarc.search.images import (
+    NUM_COLORS,
+    Images,
+    bounding_boxes,
+    color_counts,
+    common_color,
+    gathered,
+    windows,
+)
 
 
 def keep_color(images: Images, color: int) -> Images:
@@ -23,20 +29,6 @@ def drop_color(images: Images, color: int) -> Images:
 def paint(images: Images, color: int) -> Images:
     """Give all cells that are not 0 one color."""
     return images.with_cells((images.cells != 0) * np.uint8(color))
-
-
-def color_counts(images: Images) -> np.ndarray:
-    """Return how many cells of each color an image has, ``int[N, 10]``; of 0 only those inside of it."""
-    counts = np.stack([(images.cells == color).sum((1, 2)) for color in range(NUM_COLORS)], 1)
-    counts[:, 0] -= images.frame**2 - images.height * images.width
-    return counts
-
-
-def common_color(images: Images) -> np.ndarray:
-    """Return the most common color but 0 of each image, 0 where there is none; of equals the lowest."""
-    counts = color_counts(images)
-    counts[:, 0] = 0
-    return counts.argmax(1)
 
 
 def keep_commonest(images: Images) -> Images:

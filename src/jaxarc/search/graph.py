@@ -1,64 +1,61 @@
-"""The search itself: all words on all states, cheapest first, each different state once. The library does the work."""
+"""The states of a search: all words on all states, the cheapest first, each different one once; and their cells.
+
+The library does the work.
+"""
 
 import time
 import weakref
-from collections.abc import Iterator, Sequence
-from itertools import chain, product
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Int64, UInt8
+from jaxtyping import Bool, Int64, UInt8
 
 from jaxarc.search.images import Images, images_of
+from jaxarc.search.layers import Candidate, Layer, RuleLayer
+from jaxarc.search.limits import LIMITS
 from jaxarc.search.search_library import call
 from jaxarc.search.words import NEW_ALONE, Word
 
-_CHUNK: Final = 4096  # states between two looks at the number of states
-_PART_CELLS: Final = 2_000_000  # of images between two looks at the clock
 _TABLES_BYTES: Final = 8  # for each word and image
 _LONGEST: Final = 64  # words of a program
 _SMALLEST: Final = 3  # side of a frame
 
 
-class Limits(NamedTuple):
-    """What ends a search: no word is applied after one of these is reached; the deadline may be set anew."""
-
-    max_states: int
-    max_images: int
-    deadline: float  # of ``time.monotonic``
-
-
 class StateGraph:
-    """States reached from the inputs of a task; :meth:`expand` adds those of the next cost.
+    """States reached from the inputs of a task; :meth:`expand` adds those of the next costs.
 
     A state is one image for each input, or one list of images for each. A new state is a word applied to a known one.
-    States of one cost are made together: a state of cost 1 with words of cost 2, then one of cost 2 with words of cost
-    1, make those of cost 3. Equal images have one number.
+    Equal images have one number.
 
     Args:
         inputs: of the demonstrations, then the test input.
         frame: rows and columns that an image may have.
         words: all functions.
-        limits: when to stop.
+        max_states: from which on no word is applied.
+        max_images: the same.
     """
 
-    def __init__(self, inputs: Sequence[np.ndarray], frame: int, words: Sequence[Word], limits: Limits) -> None:
+    def __init__(
+        self, inputs: Sequence[np.ndarray], frame: int, words: Sequence[Word], max_states: int, max_images: int
+    ) -> None:
         self._graph = call("new", frame, len(inputs))
         weakref.finalize(self, call, "delete", self._graph)
+        self.inputs = list(inputs)
         self.frame = frame
+        self.words = words
         self.is_full = False  # whether there are as many states or images as there may be
         self.is_late = False  # whether the deadline was reached
         self.num_applied = 0
         self.cost = 0  # up to which states are known
-        self.cell_features: dict[bytes, dict[str, np.ndarray]] = {}  # of the images with some numbers, by name
-        self._num_inputs = len(inputs)
-        self.words = words
-        self._limits = limits
-        self._left: Iterator[_Application] | None = None  # of a level that the deadline cut
-        self._part = max(_PART_CELLS // (len(inputs) * frame**2), 1)  # states
+        self.known: dict[Any, Any] = {}  # what finders remember of its states
+        self._programs: dict[int, tuple[Word, ...]] = {}
+        self._room = max_states, max_images
         for word in words:
-            self._declare(word)
-        call("start", self._graph, self.add(images_of(list(inputs), frame)).astype(np.int32))
+            name, *given = (text.encode() for text in [word.name, *map(str, word.arguments), "", ""][:3])
+            if call("declare", self._graph, name, *given, word.cost, word in NEW_ALONE) < 0:
+                raise LookupError(f"the library has no word {word.name}; add its kernel to native/search/graph.h")
+        call("start", self._graph, self.add(images_of(self.inputs, frame)).astype(np.int32))
 
     def __len__(self) -> int:
         return call("num_states", self._graph)
@@ -73,45 +70,33 @@ class StateGraph:
         """The memory that it takes, about."""
         return call("num_images", self._graph) * (self.frame**2 + _TABLES_BYTES * len(self.words))
 
-    def set_deadline(self, deadline: float) -> None:
-        """Give more time; :meth:`expand` goes on where it was cut."""
-        self._limits = self._limits._replace(deadline=deadline)
-        self.is_late = False
-
     @property
     def image_states(self) -> tuple[Int64[np.ndarray, " S"], Int64[np.ndarray, "S P"], Int64[np.ndarray, " S"]]:
         """All states that are one image for each input: the state, its images, and its cost."""
         count = call("num_image_states", self._graph)
         states, costs = np.empty(count, np.int64), np.empty(count, np.int64)
-        numbers = np.empty((count, self._num_inputs), np.int64)
-        call("image_states", self._graph, self._num_inputs, states, numbers, costs)
+        numbers = np.empty((count, len(self.inputs)), np.int64)
+        call("image_states", self._graph, len(self.inputs), states, numbers, costs)
         return states, numbers, costs
 
     def program(self, state: int) -> tuple[Word, ...]:
         """Return the words that lead from the inputs to a state."""
-        words = np.empty(_LONGEST, np.int32)
-        count = call("program", self._graph, state, _LONGEST, words)
-        return tuple(self.words[number] for number in reversed(words[:count].tolist()))
+        if state not in self._programs:
+            words = np.empty(_LONGEST, np.int32)
+            count = call("program", self._graph, state, _LONGEST, words)
+            self._programs[state] = tuple(self.words[number] for number in reversed(words[:count].tolist()))
+        return self._programs[state]
 
-    def expand(self) -> None:
-        """Make all images of the next cost; before, the lists of one less, which only these need.
+    def expand(self, cost: int, deadline: float) -> None:
+        """Make all images up to a cost, the cheapest first.
 
-        Where the deadline cuts this, the cost stays, and the next call goes on from there.
+        Where the deadline, of ``time.monotonic``, cuts this, the next call goes on from there.
         """
-        left = self._left or _applications(self._graph, self.words, self.cost + 1, self._part)
-        for one in left:
-            self._look_at_limits(one.start % _CHUNK == 0)
-            if self.is_full:
-                break
-            if self.is_late:
-                self._left = chain([one], left)
-                return
-            is_new_alone = self.words[one.word] in NEW_ALONE
-            given = (one.word, one.source_cost, one.is_list, one.start, one.end, one.cost, is_new_alone)
-            call("expand", self._graph, *given)
-            self.num_applied += one.end - one.start
-        self._left = None
-        self.cost += 1
+        progress = np.empty(3, np.int64)
+        seconds = deadline - time.monotonic()
+        self.is_late = bool(call("expand", self._graph, cost, *self._room, seconds, progress))
+        self.cost, self.num_applied, is_full = map(int, progress)
+        self.is_full = bool(is_full)
 
     def add(self, images: Images) -> Int64[np.ndarray, " N"]:
         """Return the number of each image, and -1 for no image."""
@@ -140,7 +125,7 @@ class StateGraph:
     def draw(
         self, numbers: Int64[np.ndarray, "S P"], sizes: Sequence[tuple[int, int]], num_cells: int
     ) -> UInt8[np.ndarray, "S M"]:
-        """Return the cells of states on canvases of some sizes; see :meth:`jaxarc.search.pieces.OutputCells.draw`."""
+        """Return the cells of states on canvases of some sizes; see :meth:`OutputCells.draw`."""
         numbers = np.ascontiguousarray(numbers, np.int64)
         shapes = np.array(sizes, np.int32)
         cells = np.empty((len(numbers), num_cells), np.uint8)
@@ -169,40 +154,52 @@ class StateGraph:
         count = call("pieces", self._graph, *given, right, solid, places)
         return right[:count], solid[:count], places[:count]
 
-    def _declare(self, word: Word) -> None:
-        name, *given = (text.encode() for text in [word.name, *map(str, word.arguments), "", ""][:3])
-        if call("declare", self._graph, name, *given) < 0:
-            raise LookupError(f"the library has no word {word.name}; add its kernel to native/search/graph.h")
 
-    def _look_at_limits(self, begins_chunk: bool) -> None:
-        limits = self._limits
-        if begins_chunk:
-            self.is_full |= len(self) >= limits.max_states or call("num_images", self._graph) >= limits.max_images
-        self.is_late |= time.monotonic() > limits.deadline
+class OutputCells:
+    """The cells of all outputs in one row: those of the demonstrations, then those of the guessed answer.
 
+    It is what a finder of candidates looks at, with the states of a search.
+    """
 
-class _Application(NamedTuple):
-    """Some states of a level to which a word is applied."""
+    def __init__(self, graph: StateGraph, outputs: Sequence[np.ndarray], answer_size: tuple[int, int]) -> None:
+        self.graph = graph
+        self.outputs = outputs
+        self.sizes = [*(output.shape for output in outputs), answer_size]
+        self.target = np.concatenate([output.ravel() for output in outputs]).astype(np.uint8)
+        counts = np.array([height * width for height, width in self.sizes])
+        ends = np.cumsum(counts)
+        self.slices = [slice(end - count, end) for end, count in zip(ends.tolist(), counts.tolist(), strict=True)]
+        self.num_cells = int(ends[-1])
+        self.known: dict[Any, Any] = {}  # what finders remember of it
 
-    word: int
-    source_cost: int
-    is_list: bool
-    start: int
-    end: int
-    cost: int  # of what it makes
+    def draw(self, numbers: Int64[np.ndarray, "S P"]) -> UInt8[np.ndarray, "S M"]:
+        """Return the cells of states: of an image of the size of the output as it is, of others at their position."""
+        return self.graph.draw(numbers, self.sizes, self.num_cells)
 
+    def is_exact(self, numbers: Int64[np.ndarray, "S P"]) -> Bool[np.ndarray, " S"]:
+        """Whether each image of a state has the size of its output."""
+        height, width = np.array(self.sizes).T
+        heights, widths = self.graph.sizes(numbers)
+        return ((heights == height) & (widths == width)).all(1)
 
-def _applications(graph: int, words: Sequence[Word], cost: int, part: int) -> Iterator[_Application]:
-    """Yield what makes all images of a cost; before, the lists of one less."""
-    for target, are_lists in ((cost - 1, True), (cost, False)):
-        for source, is_list in product(range(target), (False, True)):
-            count = call("level_size", graph, source, is_list)
-            fitting = [
-                number
-                for number, word in enumerate(words)
-                if source + word.cost == target and word.makes_list(is_list) is are_lists
-            ]
-            for number, chunk in product(fitting, range(0, max(count, 1), _CHUNK)):
-                end = min(chunk + _CHUNK, count)
-                for start in range(chunk, max(end, 1), part):
-                    yield _Application(number, source, is_list, start, min(start + part, end), target)
+    def is_placed(self, numbers: Int64[np.ndarray, " P"]) -> bool:
+        """Whether :meth:`draw` puts an image of a state at its position that a program would take as it is."""
+        images = self.graph.images(numbers)
+        height, width = np.array(self.sizes).T
+        has_size = (images.height == height) & (images.width == width)
+        is_moved = (images.row != 0) | (images.column != 0)
+        return bool(not has_size.all() and (has_size & is_moved).any())
+
+    def candidate(self, layers: tuple[Layer, ...], cost: int, cells: UInt8[np.ndarray, " M"]) -> Candidate:
+        """Compare the cells that layers draw with the outputs."""
+        right = cells[: len(self.target)] == self.target
+        fits = tuple(bool(right[pair].all()) for pair in self.slices[:-1])
+        answer = cells[self.slices[-1]].reshape(self.sizes[-1])
+        return Candidate(answer, layers, cost, fits, float(right.mean()))
+
+    def ruled(self, rules: list[tuple[RuleLayer, int]]) -> list[Candidate]:
+        """Return the cheapest rules with what they make of the test input; all of them draw every output."""
+        source = self.graph.inputs[-1].astype(np.uint8)
+        fits = (True,) * len(self.outputs)
+        cheapest = sorted(rules, key=lambda one: one[1])[: LIMITS.rules]
+        return [Candidate(rule.drawn(source), (rule,), cost, fits, 1.0) for rule, cost in cheapest]

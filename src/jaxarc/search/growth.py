@@ -6,14 +6,16 @@
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 from jaxtyping import UInt8
 
+from jaxarc.search.graph import OutputCells
+from jaxarc.search.layers import UNFORESEEN_COST, Candidate, RuleLayer
 from jaxarc.search.marks import STEPS
-from jaxarc.search.pieces import UNFORESEEN_COST
 from jaxarc.search.search_library import call
 
 PLACES: Final = {**STEPS, **{f"{name}_2": (2 * down, 2 * right) for name, (down, right) in STEPS.items()}}
@@ -57,9 +59,9 @@ class GrowthRule(NamedTuple):
         """Read a rule back from its text; None if it says none."""
         before, _, color = text.partition("=")
         own, *tests = before.split() or [""]
-        pairs = tuple(zip(tests[::2], tests[1::2], strict=False))
-        if len(tests) != 2 * len(pairs) or not pairs or not re.fullmatch("[0-9]", own):
+        if len(tests) % 2 or not tests or not re.fullmatch("[0-9]", own):
             return None
+        pairs = tuple(zip(tests[::2], tests[1::2], strict=True))
         if not all(place in PLACES and token in _TOKENS for place, token in pairs):
             return None
         color = color.strip()
@@ -69,33 +71,35 @@ class GrowthRule(NamedTuple):
         return cls(int(own), tuple((place, _TOKENS[token]) for place, token in pairs), _TOKENS[color])
 
 
-class Growth(NamedTuple):
-    """Rules with the mirror images for which they stand, such as quarter turns in ``by turns : 0 up x = x``."""
+@dataclass(frozen=True)
+class Growth(RuleLayer):
+    """Rules with the mirror images for which they stand, such as quarter turns in ``grow by turns : 0 up x = x``."""
 
     mirrors: str
     rules: tuple[GrowthRule, ...]
+    name = "grow"
+    about = "Draw on, with mirror images"
+    example = f"by one of {', '.join(MIRRORS)}, then 0 left x = x, or 0 up 2 left edge = 3"
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
         return f"by {self.mirrors} : {', '.join(map(str, self.rules))}"
 
     @classmethod
-    def parse(cls, text: str) -> "Growth | str":
-        """Read rules back from their text; if it says none, return the part that is wrong."""
-        head, _, rows = text.partition(":")
+    def parse(cls, text: str) -> "Growth":
+        head, _, rows = text.strip().removeprefix(cls.name).partition(":")
         mirrors = head.strip().removeprefix("by ").strip()
-        rules = [(GrowthRule.parse(row), row.strip()) for row in rows.split(",")]
-        wrong = [row for rule, row in rules if rule is None]
-        if mirrors not in MIRRORS or wrong:
-            return mirrors if mirrors not in MIRRORS else wrong[0]
-        return cls(mirrors, tuple(rule for rule, _ in rules if rule is not None))
-
-    @staticmethod
-    def example() -> str:
-        """Say how such rules are written."""
-        return f"by one of {', '.join(MIRRORS)}, then 0 left x = x, or 0 up 2 left edge = 3"
+        if mirrors not in MIRRORS:
+            raise cls.refusal(mirrors)
+        rules = []
+        for row in rows.split(","):
+            rule = GrowthRule.parse(row)
+            if rule is None:
+                raise cls.refusal(row.strip())
+            rules.append(rule)
+        return cls(mirrors, tuple(rules))
 
     def drawn(self, grid: UInt8[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w"]:
-        """Return what the rules make of a grid."""
         return grown(grid, self.rules, self.mirrors)
 
 
@@ -137,15 +141,20 @@ def grown(grid: UInt8[np.ndarray, "h w"], rules: Sequence[GrowthRule], mirrors: 
         is_done |= changes
 
 
-def learn_growth(
-    inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], _: np.ndarray, deadline: float
-) -> list[tuple[Growth, int]]:
-    """Return rules that make each input its output, with their costs, the cheapest first.
+def find_growth(canvas: OutputCells, deadline: float) -> list[Candidate]:
+    """Return rules that make each input its output, the cheapest first.
 
     A demonstration that the rules of all others do not explain makes rules dear. After the deadline, of
     ``time.monotonic``, none are looked for any more.
     """
-    found: list[tuple[Growth, int]] = []
+    return canvas.ruled(list(_explaining(canvas.graph.inputs[:-1], canvas.outputs, deadline)))
+
+
+def _explaining(
+    inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], deadline: float
+) -> Iterator[tuple[Growth, int]]:
+    """Yield the rules with their costs."""
+    is_sure = False
     for num_places in (len(STEPS), len(PLACES)):  # near neighbors first, and others if these explain too little
         for mirrors in MIRRORS:
             rules = () if time.monotonic() > deadline else _learned(inputs, outputs, mirrors, num_places)
@@ -154,15 +163,15 @@ def learn_growth(
             unforeseen = 0
             for left_out in range(len(inputs)):
                 if time.monotonic() > deadline:
-                    return sorted(found, key=lambda one: one[1])
+                    return
                 rest = [index for index in range(len(inputs)) if index != left_out]
                 others = _learned([inputs[one] for one in rest], [outputs[one] for one in rest], mirrors, num_places)
                 unforeseen += not np.array_equal(grown(inputs[left_out], others, mirrors), outputs[left_out])
             cost = _BASE_COST + sum(1 + len(rule.tests) for rule in rules) + UNFORESEEN_COST * unforeseen
-            found.append((Growth(mirrors, rules), cost))
-        if any(cost <= _SURE_COST for _, cost in found):
+            is_sure |= cost <= _SURE_COST
+            yield Growth(mirrors, rules), cost
+        if is_sure:
             break
-    return sorted(found, key=lambda one: one[1])
 
 
 def _learned(

@@ -1,11 +1,13 @@
 """Many small images in one frame, each with a size and a position: what the functions in NumPy take and return."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Bool, Int32, Int64, UInt8, UInt64
 
+NUM_COLORS: Final = 10
 _MIX: Final = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT: Final = np.uint64(32)
 _WORD: Final = 8  # bytes
@@ -32,7 +34,7 @@ class Images:
         """F, the side of the frame."""
         return self.cells.shape[1]
 
-    @property
+    @cached_property
     def inside(self) -> Bool[np.ndarray, "N F F"]:
         """Which cells belong to their image."""
         span = np.arange(self.frame)
@@ -111,6 +113,20 @@ def bounding_boxes(mask: Bool[np.ndarray, "N F F"]) -> tuple[np.ndarray, np.ndar
     height = np.where(some, side - rows[:, ::-1].argmax(1) - top, 0)
     width = np.where(some, side - columns[:, ::-1].argmax(1) - left, 0)
     return top, left, height, width
+
+
+def color_counts(images: Images) -> np.ndarray:
+    """Return how many cells of each color an image has, ``int[N, 10]``; of 0 only those inside of it."""
+    counts = np.stack([(images.cells == color).sum((1, 2)) for color in range(NUM_COLORS)], 1)
+    counts[:, 0] -= images.frame**2 - images.height * images.width
+    return counts
+
+
+def common_color(images: Images) -> np.ndarray:
+    """Return the most common color but 0 of each image, 0 where there is none; of equals the lowest."""
+    counts = color_counts(images)
+    counts[:, 0] = 0
+    return counts.argmax(1)
 
 
 def hash_bytes(rows: UInt8[np.ndarray, "N B"]) -> UInt64[np.ndarray, " N"]:

@@ -7,8 +7,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from jaxarc.search.functions import color_counts, common_color
-from jaxarc.search.images import Images, bounding_boxes, windows
+from jaxarc.search.images import Images, bounding_boxes, color_counts, common_color, windows
 from jaxarc.search.marks import EIGHT, FOUR, counted, labelled, labelled_colors
 
 LENGTH: Final = 16  # images of a list at most

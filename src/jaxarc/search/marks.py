@@ -7,8 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 from scipy import ndimage
 
-from jaxarc.search.functions import NUM_COLORS, common_color
-from jaxarc.search.images import Images
+from jaxarc.search.images import NUM_COLORS, Images, common_color
 
 STEPS: Final = {
     "up": (-1, 0),

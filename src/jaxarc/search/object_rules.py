@@ -6,15 +6,17 @@
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from jaxtyping import UInt8
 
+from jaxarc.search.graph import OutputCells
 from jaxarc.search.images import images_of
+from jaxarc.search.layers import UNFORESEEN_COST, Candidate, RuleLayer
 from jaxarc.search.marks import RAYS, STEPS
 from jaxarc.search.objects import object_labels, object_values
-from jaxarc.search.pieces import UNFORESEEN_COST
 
 KINDS: Final = ("one_color", "any", "one_color_4")
 _BY: Final = (
@@ -31,42 +33,6 @@ _STRAIGHT: Final = tuple(STEPS)[:4]
 Patch = dict[tuple[int, int], int]  # cells with their colors
 
 
-class ObjectRule(NamedTuple):
-    """A partition into objects, a feature, and the action for each of its values; other objects stay."""
-
-    kind: str
-    feature: str
-    actions: tuple[tuple[int, str], ...]
-
-    def __str__(self) -> str:
-        return f"{self.kind} by {self.feature} : {', '.join(f'{value} = {action}' for value, action in self.actions)}"
-
-    @classmethod
-    def parse(cls, text: str) -> "ObjectRule | str":
-        """Read a rule back from its text; if it says none, return the part that is wrong."""
-        head, _, rows = text.partition(":")
-        kind, _, feature = (part.strip() for part in head.partition(" by "))
-        if kind not in KINDS or feature not in FEATURES:
-            return head.strip()
-        actions = {}
-        for row in rows.split(","):
-            value, _, action = (part.strip() for part in row.partition("="))
-            if not re.fullmatch("[0-9]{1,3}", value) or action not in ACTIONS or int(value) in actions:
-                return row.strip()
-            actions[int(value)] = action
-        return cls(kind, feature, tuple(actions.items()))
-
-    @staticmethod
-    def example() -> str:
-        """Say how such a rule is written."""
-        kinds, features = ", ".join(KINDS), ", ".join(FEATURES)
-        return f"one of {kinds} by one of {features}, then 1 = and one of {', '.join(ACTIONS)}"
-
-    def drawn(self, grid: UInt8[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w"]:
-        """Return what the rule makes of a grid."""
-        return ruled(grid, self)
-
-
 class Scene:
     """The objects of a grid: the cells of each, and the object of each cell from 1 on."""
 
@@ -80,6 +46,7 @@ class Scene:
         self.objects: list[list[tuple[int, int]]] = [[] for _ in range(count)]
         for row, column in np.argwhere(self.labels > 0).tolist():
             self.objects[self.labels[row, column] - 1].append((row, column))
+        self._gaps: dict[tuple[int, tuple[int, int]], tuple[int, int]] = {}
         self.largest = max(range(count), key=lambda one: len(self.objects[one]), default=-1) + 1
 
     def values(self, feature: str) -> list[int]:
@@ -96,6 +63,8 @@ class Scene:
 
     def gap(self, index: int, step: tuple[int, int]) -> tuple[int, int]:
         """Return how far an object can move, and the object that stops it; 0 for the edge."""
+        if (index, step) in self._gaps:  # actions ask for the same ones
+            return self._gaps[index, step]
         best, hit = 2 * max(self.height, self.width), 0
         for row, column in self.objects[index]:
             count, found = 0, 0
@@ -109,6 +78,7 @@ class Scene:
                 count, found = count + 1, 0
             if count < best or (count == best and found):
                 best, hit = count, found
+        self._gaps[index, step] = best, hit
         return best, hit
 
     def ways(self, index: int) -> list[tuple[int, int, tuple[int, int]]]:
@@ -238,62 +208,82 @@ def _acted(scene: Scene, index: int, action: str) -> Patch | None:
     return _ACTIONS[name][0](scene, index, given)
 
 
-def ruled(grid: UInt8[np.ndarray, "h w"], rule: ObjectRule) -> UInt8[np.ndarray, "h w"]:
-    """Draw the action of each object on color 0."""
-    scene = Scene(grid, rule.kind)
-    actions = dict(rule.actions)
-    result = np.zeros(grid.shape, np.uint8)
-    for index, value in enumerate(scene.values(rule.feature)):
-        patch = _acted(scene, index, actions.get(value, "stay"))
-        patch = scene.patch(scene.objects[index]) if patch is None else patch  # it stays
-        for place, color in (patch or {}).items():
-            result[place] = color
-    return result
+@dataclass(frozen=True)
+class ObjectRule(RuleLayer):
+    """A partition into objects, a feature, and the action for each of its values; other objects stay."""
+
+    kind: str
+    feature: str
+    actions: tuple[tuple[int, str], ...]
+    name = "objects"
+    about = "The action of each object"
+    example = f"one of {', '.join(KINDS)} by one of {', '.join(FEATURES)}, then 1 = and one of {', '.join(ACTIONS)}"
+
+    @property
+    def text(self) -> str:
+        return f"{self.kind} by {self.feature} : {', '.join(f'{value} = {action}' for value, action in self.actions)}"
+
+    @classmethod
+    def parse(cls, text: str) -> "ObjectRule":
+        head, _, rows = text.strip().removeprefix(cls.name).partition(":")
+        kind, _, feature = (part.strip() for part in head.partition(" by "))
+        if kind not in KINDS or feature not in FEATURES:
+            raise cls.refusal(head.strip())
+        actions = {}
+        for row in rows.split(","):
+            value, _, action = (part.strip() for part in row.partition("="))
+            if not re.fullmatch("[0-9]{1,3}", value) or action not in ACTIONS or int(value) in actions:
+                raise cls.refusal(row.strip())
+            actions[int(value)] = action
+        return cls(kind, feature, tuple(actions.items()))
+
+    def drawn(self, grid: UInt8[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w"]:
+        """Draw the action of each object on color 0."""
+        scene = Scene(grid, self.kind)
+        actions = dict(self.actions)
+        result = np.zeros(grid.shape, np.uint8)
+        for index, value in enumerate(scene.values(self.feature)):
+            patch = _acted(scene, index, actions.get(value, "stay"))
+            patch = scene.patch(scene.objects[index]) if patch is None else patch  # it stays
+            for place, color in (patch or {}).items():
+                result[place] = color
+        return result
 
 
-def learn_object_rules(
-    inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], test_input: np.ndarray, deadline: float
-) -> list[tuple[ObjectRule, int]]:
-    """Return rules that make each input its output, with their costs, the cheapest first.
+def find_object_rules(canvas: OutputCells, deadline: float) -> list[Candidate]:
+    """Return rules that make each input its output, the cheapest first.
 
     After the deadline, of ``time.monotonic``, nothing more is looked at.
     """
+    *inputs, test_input = canvas.graph.inputs
     found = []
     for kind in KINDS:
         if time.monotonic() > deadline:
             break
-        scenes = [Scene(grid, kind) for grid in (*inputs, test_input)]
-        if not all(0 < len(scene.objects) <= _MANY for scene in scenes):
+        shown, asked = [Scene(grid, kind) for grid in inputs], Scene(test_input, kind)
+        if not all(0 < len(scene.objects) <= _MANY for scene in (*shown, asked)):
             continue
-        explained = list(_all_explained(scenes, outputs, deadline))
-        if len(explained) < len(outputs):
-            continue
-        for feature in FEATURES:
-            if time.monotonic() > deadline:
-                break
-            values = [scene.values(feature) for scene in scenes]
-            rule = _rule(kind, feature, explained, values)
-            if rule is None or not all(map(np.array_equal, (ruled(grid, rule) for grid in inputs), outputs)):
-                continue
-            *shown, asked = (set(row) for row in values)
-            owners = [
-                index for index in range(len(shown)) if shown[index] - set().union(*shown[:index], *shown[index + 1 :])
-            ]
-            cost = _BASE_COST + 2 * len(rule.actions) + UNFORESEEN_COST * len(owners) * (len(shown) > 1)
-            cost += 2 * (feature != "all") + _UNKNOWN_COST * (not asked <= set().union(*shown))
-            found.append((rule, cost))
-    return sorted(found, key=lambda one: one[1])
+        explained = []
+        for scene, target in zip(shown, canvas.outputs, strict=True):
+            explained.append(list(_explained(scene, target, deadline)))
+            if sum(max(right.values()) for right in explained[-1]) < np.count_nonzero(target):
+                break  # no actions can draw this output
+        else:
+            for feature in FEATURES:
+                if time.monotonic() > deadline:
+                    break
+                values = [scene.values(feature) for scene in shown]
+                rule = _rule(kind, feature, list(zip(explained, values, strict=True)))
+                if rule is not None and all(map(np.array_equal, map(rule.drawn, inputs), canvas.outputs)):
+                    found.append((rule, _cost(rule, [*map(set, values)], set(asked.values(feature)))))
+    return canvas.ruled(found)
 
 
-def _all_explained(
-    scenes: Sequence[Scene], outputs: Sequence[np.ndarray], deadline: float
-) -> Iterator[list[dict[str, int]]]:
-    """Yield what explains the objects of each grid, up to one whose output no actions can draw, or the deadline."""
-    for scene, target in zip(scenes, outputs, strict=False):
-        explained = list(_explained(scene, target, deadline))
-        if sum(max(right.values()) for right in explained) < np.count_nonzero(target):
-            return
-        yield explained
+def _cost(rule: ObjectRule, shown: Sequence[set[int]], asked: set[int]) -> int:
+    """Charge a demonstration with a value that no other one has, and a value that only the test input has."""
+    owners = [index for index in range(len(shown)) if shown[index] - set().union(*shown[:index], *shown[index + 1 :])]
+    cost = _BASE_COST + 2 * len(rule.actions) + UNFORESEEN_COST * len(owners) * (len(shown) > 1)
+    return cost + 2 * (rule.feature != "all") + _UNKNOWN_COST * (not asked <= set().union(*shown))
 
 
 def _explained(scene: Scene, target: np.ndarray, deadline: float) -> Iterator[dict[str, int]]:
@@ -309,14 +299,14 @@ def _explained(scene: Scene, target: np.ndarray, deadline: float) -> Iterator[di
         yield right
 
 
-def _rule(kind: str, feature: str, explained: list[list[dict[str, int]]], values: list[list[int]]) -> ObjectRule | None:
+def _rule(kind: str, feature: str, scenes: list[tuple[list[dict[str, int]], list[int]]]) -> ObjectRule | None:
     """Return the action for each value that explains most; None if they all stay."""
     chosen: dict[int, str] = {}
-    for value in sorted(set().union(*values[:-1])):
+    for value in sorted(set().union(*(values for _, values in scenes))):
         own = [
             right
-            for row, numbers in zip(explained, values, strict=False)
-            for right, number in zip(row, numbers, strict=True)
+            for explained, values in scenes
+            for right, number in zip(explained, values, strict=True)
             if number == value
         ]
         totals = {action: sum(one[action] for one in own) for action in ACTIONS if all(action in one for one in own)}

@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from jaxtyping import Int64
 
-from jaxarc.search.functions import NUM_COLORS, common_color
-from jaxarc.search.images import Images
+from jaxarc.search.images import NUM_COLORS, Images, common_color
 from jaxarc.search.marks import (
     EIGHT,
     FOUR,

@@ -1,203 +1,205 @@
-"""Pieces of answers, and how they are stacked until they equal the outputs.
+"""Pieces of answers, and how they are stacked until they equal the outputs, or multiplied.
 
 A piece is a state of the search on the cells of the outputs. All cells of all demonstrations stand in one row of bits;
 of each piece two rows are kept: the cells that it colors right, and those that it colors wrong.
 """
 
+import re
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from itertools import chain, combinations, islice
+from typing import Final
 
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8, UInt64
 
-from jaxarc.search.graph import StateGraph
+from jaxarc.search.graph import OutputCells
+from jaxarc.search.interpreter import State
+from jaxarc.search.layers import (
+    UNFORESEEN_COST,
+    Candidate,
+    Chain,
+    Layer,
+    ProgramError,
+    on_canvas,
+    placed,
+    read_chain,
+    run,
+    text_of,
+)
+from jaxarc.search.limits import LIMITS
 from jaxarc.search.search_library import call
 
-NO_STATE: Final = -1
-UNFORESEEN_COST: Final = 10
-"""What a program costs more for each demonstration that it would not explain if that were left out."""
+_SOLID: Final = "solid "
+_PLACED: Final = "placed "
+_BY: Final = " by "
+_SHAPE: Final = "shape of "
 _WORD_BITS: Final = 64
 _COLOR_PLACE: Final = 256
-
-
-class Layer(NamedTuple):
-    """A piece of a stack: a state, or a plain color; a solid one covers all cells, another those that are not 0."""
-
-    state: int  # NO_STATE for a plain color
-    color: int
-    is_solid: bool
-    is_placed: bool = False  # whether an image that has the size of its output stands at its position all the same
+_NEAREST: Final = 2  # single pieces that are candidates whatever they explain
+_PRODUCT_COST: Final = 2  # beside its pieces
 
 
 @dataclass(frozen=True)
-class Stack:
-    """Layers from top to bottom, with how well they explain the demonstrations."""
+class ImageLayer(Layer):
+    """An image that words make of the input, or a plain color."""
 
-    layers: tuple[Layer, ...]
-    cost: int
-    fits: tuple[bool, ...]  # whether each demonstration comes out exactly
-    share: float  # of the cells of all outputs that come out right
-    answer: UInt8[np.ndarray, "h w"]
+    words: Chain
+    color: int = -1  # of a plain layer; -1: words make it
+    is_solid: bool = False
+    is_placed: bool = False  # stands at its position also where it has the size of the answer; else as it is there
+
+    def __str__(self) -> str:
+        text = f"color {self.color}" if self.color >= 0 else text_of(self.words)
+        return _SOLID * self.is_solid + _PLACED * self.is_placed + text
+
+    @classmethod
+    def parse(cls, text: str) -> "ImageLayer":
+        text = text.strip()
+        is_solid = text.startswith(_SOLID)
+        text = text.removeprefix(_SOLID).strip()
+        if text.startswith("color "):
+            color = re.fullmatch(r"color +([0-9])", text)
+            if color is None:
+                raise ProgramError(f"{text!r:.200} is no plain layer; write a color from 0 to 9, such as color 3")
+            return cls((), int(color[1]), is_solid)
+        return cls(read_chain(text.removeprefix(_PLACED)), -1, is_solid, text.startswith(_PLACED))
+
+    @property
+    def chains(self) -> list[Chain]:
+        return [self.words]
+
+    def draw(self, start: State, size: tuple[int, int]) -> UInt8[np.ndarray, "h w"]:
+        if self.color >= 0:
+            return np.full(size, self.color, np.uint8)
+        return placed(run(start, self.words), *size, is_moved=self.is_placed)
+
+    def in_words(self) -> str:
+        where = "On all cells" if self.is_solid else "On the cells that are not 0"
+        if self.color >= 0:
+            return f"{where} the color {self.color}."
+        steps = ". ".join(word.in_words for word in self.words) or "the input"
+        return f"{where}: {steps}{', at its place' * self.is_placed}."
 
 
-class OutputCells:
-    """The cells of all outputs in one row: those of the demonstrations, then those of the guessed answer."""
+def find_stacks(canvas: OutputCells, deadline: float, explains_some: bool = False) -> list[Candidate]:
+    """Return pieces upon one another: those that equal all outputs alone, greedy stacks, and the nearest single ones.
 
-    def __init__(self, outputs: list[np.ndarray], answer_size: tuple[int, int]) -> None:
-        self.sizes = [*(output.shape for output in outputs), answer_size]
-        self.outputs = outputs
-        self.target = np.concatenate([output.ravel() for output in outputs]).astype(np.uint8)
-        counts = np.array([height * width for height, width in self.sizes])
-        ends = np.cumsum(counts)
-        self.slices = [slice(end - count, end) for end, count in zip(ends.tolist(), counts.tolist(), strict=True)]
-        self.num_cells = int(ends[-1])
+    After the deadline, of ``time.monotonic``, no other stack is begun.
 
-    def draw(self, graph: StateGraph, numbers: Int64[np.ndarray, "S P"]) -> UInt8[np.ndarray, "S M"]:
-        """Return the cells of states: of an image of the size of the output as it is, of others at their position."""
-        return graph.draw(numbers, self.sizes, self.num_cells)
+    Args:
+        canvas: the states, and the outputs.
+        deadline: see above.
+        explains_some: whether stacks that explain only some demonstrations are looked for where none explains all.
+    """
+    pieces = Pieces(canvas)
+    if time.monotonic() > deadline:
+        return pieces.nearest()
+    exact = np.flatnonzero(pieces.is_solid & ~pieces.bad.any(0))
+    exact = exact[np.argsort(pieces.cost[exact], kind="stable")]
+    found = [pieces.stack([one]) for one in exact[: LIMITS.exact_pieces].tolist()]
+    found += pieces.stacks(pieces.pairs, LIMITS.starts, deadline)
+    if explains_some and not any(all(one.fits) for one in found):
+        some = chain.from_iterable(combinations(pieces.pairs, size) for size in range(len(pieces.pairs) - 1, 0, -1))
+        for chosen in islice(some, LIMITS.sets_of_some):
+            if time.monotonic() > deadline:
+                break
+            found += pieces.stacks(chosen, LIMITS.starts_of_some, deadline)
+    return found + pieces.nearest()
 
-    def stack(self, layers: tuple[Layer, ...], cost: int, cells: UInt8[np.ndarray, " M"]) -> Stack:
-        """Compare the cells of a stack with the outputs."""
-        right = cells[: len(self.target)] == self.target
-        fits = tuple(bool(right[pair].all()) for pair in self.slices[:-1])
-        answer = cells[self.slices[-1]].reshape(self.sizes[-1])
-        return Stack(layers, cost, fits, float(right.mean()), answer)
 
-    def is_exact(self, graph: StateGraph, numbers: Int64[np.ndarray, "S P"]) -> Bool[np.ndarray, " S"]:
-        """Whether each image of a state has the size of its output."""
-        height, width = np.array(self.sizes).T
-        heights, widths = graph.sizes(numbers)
-        return ((heights == height) & (widths == width)).all(1)
-
-    def is_placed(self, graph: StateGraph, numbers: Int64[np.ndarray, " P"]) -> bool:
-        """Whether :meth:`draw` puts an image of a state at its position that a program would take as it is."""
-        images = graph.images(numbers)
-        height, width = np.array(self.sizes).T
-        has_size = (images.height == height) & (images.width == width)
-        is_moved = (images.row != 0) | (images.column != 0)
-        return bool(not has_size.all() and (has_size & is_moved).any())
+def find_last_stacks(canvas: OutputCells, deadline: float) -> list[Candidate]:
+    """Return what :func:`find_stacks` does, and stacks for some of the demonstrations if none explains all."""
+    return find_stacks(canvas, deadline, explains_some=True)
 
 
 class Pieces:
-    """All pieces for one canvas, as bits, the cheapest first.
+    """All pieces for one canvas, as bits, the cheapest first; a plain color of the outputs is one, too."""
 
-    Args:
-        graph: the states.
-        canvas: the outputs and the size of the answer.
-        colors: of the outputs; each gives a plain piece.
-    """
-
-    def __init__(self, graph: StateGraph, canvas: OutputCells, colors: list[int]) -> None:
+    def __init__(self, canvas: OutputCells) -> None:
         self.canvas = canvas
-        self._graph = graph
-        states, numbers, costs = graph.image_states
+        states, numbers, costs = canvas.graph.image_states
         order = np.argsort(costs, kind="stable")
         self._states, self._numbers, costs = states[order], numbers[order], costs[order]
-        self._cells: dict[int, np.ndarray] = {}  # of the states that stand in a stack
-        right, solid, place = graph.pieces(self._numbers, canvas.sizes, colors, canvas.target)
-        color = np.where(place < 0, place + _COLOR_PLACE, -1)
-        cost = np.where(place < 0, 0, costs[np.maximum(place, 0)])
-        good, bad = _laid_out(right, solid, packed(np.ones((1, len(canvas.target)), np.bool_))[0])
-        # One word shows most pieces to be wrong; the word that shows most of them comes first.
-        self._order = np.argsort(-np.count_nonzero(bad, axis=1), kind="stable")
-        self.good, self.bad = good[self._order], bad[self._order]
+        self._drawn: dict[int, tuple[np.ndarray, bool]] = {}  # of the states that stand in a stack
+        colors = np.unique(canvas.target).tolist()
+        right, solid, place = canvas.graph.pieces(self._numbers, canvas.sizes, colors, canvas.target)
+        # Each piece twice: it covers the cells that are not 0, or all cells.
+        num_pieces, num_words = right.shape
+        good, bad = (np.empty((num_words, 2 * num_pieces), np.uint64) for _ in range(2))
+        all_cells = packed(np.ones((1, len(canvas.target)), np.bool_))[0]
+        call("lay_out", num_pieces, num_words, right, solid, all_cells, good, bad)
         self.place = np.tile(place, 2)
-        self.color = np.tile(color, 2)
-        self.cost = np.tile(cost, 2)
-        self.is_solid = np.repeat([False, True], len(place))
-        self.pairs = [self._mask_of(pair) for pair in canvas.slices[:-1]]
+        self.color = np.tile(np.where(place < 0, place + _COLOR_PLACE, -1), 2)
+        self.cost = np.tile(np.where(place < 0, 0, costs[np.maximum(place, 0)]), 2)
+        self.is_solid = np.repeat([False, True], num_pieces)
+        # One word shows most pieces to be wrong; the word that shows most of them comes first.
+        order = np.argsort(-np.count_nonzero(bad, axis=1), kind="stable")
+        self.good, self.bad = good[order], bad[order]
+        of_pairs = np.zeros((len(canvas.outputs), len(canvas.target)), np.bool_)
+        for pair, cells in enumerate(canvas.slices[:-1]):
+            of_pairs[pair, cells] = True
+        self.pairs = packed(of_pairs)[:, order]  # the cells of each demonstration
         self._counts = np.bitwise_count(self.good).sum(0, dtype=np.int64)
 
-    def __len__(self) -> int:
-        return len(self.cost)
-
-    def exact(self) -> Int64[np.ndarray, " K"]:
-        """Return the pieces that equal all outputs alone, the cheapest first."""
-        found = np.flatnonzero(self.is_solid & ~self.bad.any(0))
-        return found[np.argsort(self.cost[found], kind="stable")]
-
-    def stacks(
-        self, needed: UInt64[np.ndarray, " W"], num_starts: int, max_layers: int, deadline: float
-    ) -> list[Stack]:
-        """Stack pieces greedily on the needed cells, from several first pieces.
+    def stacks(self, pairs: Sequence[np.ndarray] | np.ndarray, num_starts: int, deadline: float) -> list[Candidate]:
+        """Stack pieces greedily on the cells of some demonstrations, from several first pieces.
 
         On top is a piece without a wrong cell; below it a piece may be wrong where it is covered. The next piece is the
         one that adds most right cells, of equals the cheapest. Where none is left, the one that is right most often is
         the last.
         """
-        gains = self._gains(needed)
+        needed = np.bitwise_or.reduce(pairs)
+        gains = np.empty(len(self.cost), np.int64)  # open cells that are right; 0 of a piece that colors one wrong
+        call("gains", len(self.cost), len(needed), self.good, self.bad, needed, gains)
         starts = np.lexsort((self.cost, -gains))[:num_starts]
-        found: list[Stack] = []
+        found: list[Candidate] = []
         seen: set[bytes] = set()
-        for start in starts[gains[starts] > 0]:
+        for start in starts[gains[starts] > 0].tolist():
             if found and time.monotonic() > deadline:
                 break
             key = (needed & ~self.good[:, start]).tobytes()
             if key in seen:  # another first piece left the same cells open, so the rest of the stack would be the same
                 continue
             seen.add(key)
-            chosen = self._grown(needed, int(start), max_layers)
-            found.append(self.stack(chosen))
+            chosen = np.empty(LIMITS.layers + 1, np.int64)
+            given = (len(self.cost), len(needed), self.good, self.bad, self.cost, needed, start, LIMITS.layers)
+            found.append(self.stack(chosen[: call("stack", *given, chosen)].tolist()))
         return found
 
-    def nearest(self, count: int) -> list[Stack]:
+    def nearest(self) -> list[Candidate]:
         """Return the single pieces that color most cells right."""
-        order = np.lexsort((self.cost, -self._counts, ~self.is_solid))[:count]
-        return [self.stack([int(one)]) for one in order]
+        order = np.lexsort((self.cost, -self._counts, ~self.is_solid))[:_NEAREST]
+        return [self.stack([one]) for one in order.tolist()]
 
-    def stack(self, chosen: list[int]) -> Stack:
+    def stack(self, chosen: list[int]) -> Candidate:
         """Put pieces upon one another, the first on top, and compare them with the outputs."""
-        cells = np.zeros(self.canvas.num_cells, np.uint8)
-        open_cells = np.ones(self.canvas.num_cells, np.bool_)
+        canvas = self.canvas
+        cells = np.zeros(canvas.num_cells, np.uint8)
+        open_cells = np.ones(canvas.num_cells, np.bool_)
         layers = []
-        owners = []  # of the layers that cells of one demonstration need alone
+        owners = set()  # demonstrations that alone need a layer
         for piece in chosen:
-            place = int(self.place[piece])
-            drawn = np.full(self.canvas.num_cells, self.color[piece], np.uint8) if place < 0 else self._drawn(place)
-            is_solid = bool(self.is_solid[piece])
+            place, color, is_solid = int(self.place[piece]), int(self.color[piece]), bool(self.is_solid[piece])
+            if place < 0:
+                drawn = np.full(canvas.num_cells, color, np.uint8)
+                layers.append(ImageLayer((), color, is_solid))
+            else:
+                if place not in self._drawn:
+                    numbers = self._numbers[place : place + 1]
+                    self._drawn[place] = canvas.draw(numbers)[0], canvas.is_placed(numbers[0])
+                drawn, is_placed = self._drawn[place]
+                words = canvas.graph.program(int(self._states[place]))
+                layers.append(ImageLayer(words, -1, is_solid, is_placed))
             covers = open_cells & (is_solid | (drawn != 0))
             cells[covers] = drawn[covers]
             open_cells &= ~covers
-            shown = [bool(covers[pair].any()) for pair in self.canvas.slices[:-1]]
-            owners += [shown.index(True)] if sum(shown) == 1 < len(shown) else []
-            state = NO_STATE if place < 0 else int(self._states[place])
-            is_placed = place >= 0 and self.canvas.is_placed(self._graph, self._numbers[place])
-            layers.append(Layer(state, int(self.color[piece]), is_solid, is_placed))
-        cost = int(self.cost[chosen].sum()) + 2 * (len(chosen) - 1) + UNFORESEEN_COST * len(set(owners))
-        return self.canvas.stack(tuple(layers), cost, cells)
-
-    def _drawn(self, place: int) -> UInt8[np.ndarray, " M"]:
-        if place not in self._cells:
-            self._cells[place] = self.canvas.draw(self._graph, self._numbers[place : place + 1])[0]
-        return self._cells[place]
-
-    def _grown(self, needed: UInt64[np.ndarray, " W"], start: int, max_layers: int) -> list[int]:
-        """Return the pieces of the stack that grows from a first one."""
-        found = np.empty(max_layers + 1, np.int64)
-        given = (len(self), len(needed), self.good, self.bad, self.cost, needed, start, max_layers)
-        return found[: call("stack", *given, found)].tolist()
-
-    def _gains(self, still_open: UInt64[np.ndarray, " W"]) -> Int64[np.ndarray, " K"]:
-        """Return how many open cells each piece colors right; 0 of a piece that colors one wrong."""
-        gains = np.empty(len(self), np.int64)
-        call("gains", len(self), len(still_open), self.good, self.bad, still_open, gains)
-        return gains
-
-    def _mask_of(self, pair: slice) -> UInt64[np.ndarray, " W"]:
-        mask = np.zeros((1, len(self.canvas.target)), np.bool_)
-        mask[0, pair] = True
-        return packed(mask)[0, self._order]
-
-
-def _laid_out(
-    right: UInt64[np.ndarray, "K W"], solid: UInt64[np.ndarray, "K W"], all_cells: UInt64[np.ndarray, " W"]
-) -> tuple[UInt64[np.ndarray, "W 2*K"], UInt64[np.ndarray, "W 2*K"]]:
-    """Return right and wrong cells of each piece twice: it covers the cells that are not 0, or all cells."""
-    count, words = right.shape
-    good, bad = np.empty((words, 2 * count), np.uint64), np.empty((words, 2 * count), np.uint64)
-    call("lay_out", count, words, right, solid, all_cells, good, bad)
-    return good, bad
+            shown = [bool(covers[pair].any()) for pair in canvas.slices[:-1]]
+            if sum(shown) == 1 < len(shown):
+                owners.add(shown.index(True))
+        cost = int(self.cost[chosen].sum()) + 2 * (len(chosen) - 1) + UNFORESEEN_COST * len(owners)
+        return canvas.candidate(tuple(layers), cost, cells)
 
 
 def packed(mask: Bool[np.ndarray, "S M"]) -> UInt64[np.ndarray, "S W"]:
@@ -206,3 +208,112 @@ def packed(mask: Bool[np.ndarray, "S M"]) -> UInt64[np.ndarray, "S W"]:
     words = np.zeros((len(mask), -(-mask.shape[1] // _WORD_BITS) * 8), np.uint8)
     words[:, : found.shape[1]] = found
     return words.view(np.uint64)
+
+
+@dataclass(frozen=True)
+class ProductLayer(Layer):
+    """The outer product of two images: a copy of the fine one stands at each cell of the coarse one that is not 0.
+
+    ``1 0`` by ``2 3`` is ``2 3 0 0``, and ``1 4`` by the shape of ``0 3`` is ``0 1 0 4``. The copies have the colors of
+    ``input`` in ``product input by shape of keep_color(2)``.
+    """
+
+    coarse: Chain
+    fine: Chain
+    has_coarse_colors: bool
+    name = "product"
+
+    def __str__(self) -> str:
+        return f"{self.name} {text_of(self.coarse)}{_BY}{_SHAPE * self.has_coarse_colors}{text_of(self.fine)}"
+
+    @classmethod
+    def parse(cls, text: str) -> "ProductLayer":
+        coarse, by, fine = text.strip().removeprefix(cls.name).partition(_BY)
+        if not by:
+            raise ProgramError(f"{text.strip()!r} is no product; write product input by crop")
+        return cls(read_chain(coarse), read_chain(fine.removeprefix(_SHAPE)), fine.startswith(_SHAPE))
+
+    @property
+    def chains(self) -> list[Chain]:
+        return [self.coarse, self.fine]
+
+    def draw(self, start: State, size: tuple[int, int]) -> UInt8[np.ndarray, "h w"]:
+        coarse, fine = (run(start, words).grid(0) for words in self.chains)
+        return on_canvas(_multiplied(coarse, fine, self.has_coarse_colors), 0, 0, *size)
+
+    def in_words(self) -> str:
+        copy = "the shape of " * self.has_coarse_colors + text_of(self.fine)
+        return f"At each cell of {text_of(self.coarse)} that is not 0 a copy of: {copy}."
+
+
+def find_products(canvas: OutputCells, deadline: float) -> list[Candidate]:
+    """Return the cheapest product for each way to divide the outputs into blocks.
+
+    The outputs say what the coarse and the fine state must be, so that no pairs of states are tried. After the
+    deadline, of ``time.monotonic``, no other way is looked at.
+    """
+    graph = canvas.graph
+    states, numbers, costs = graph.image_states
+    sizes = np.stack(graph.sizes(numbers), 2)
+    whole = np.array(canvas.sizes)
+    divides = (whole % sizes == 0).all((1, 2)) & (sizes != whole).any((1, 2)) & (sizes > 1).any((1, 2))
+    chosen = np.flatnonzero(divides)
+    if not len(chosen):
+        return []
+    # States by the sizes of all their images. The coarse state of a product has one row of sizes, the fine one the
+    # quotient: an output of 6x6 may be 2x2 blocks of 3x3 cells, or 3x3 blocks of 2x2 cells.
+    kinds, kind = np.unique(sizes[chosen].reshape(len(chosen), -1), axis=0, return_inverse=True)
+    by_size = {tuple(row): chosen[kind == index] for index, row in enumerate(kinds.tolist())}
+    found = []
+    for row in by_size:
+        other = tuple((whole.ravel() // np.array(row)).tolist())
+        if other not in by_size:
+            continue
+        if time.monotonic() > deadline:
+            break
+        for has_coarse_colors in (False, True):
+            factors = list(_all_factors(canvas.outputs, row, has_coarse_colors))
+            if len(factors) < len(canvas.outputs):
+                continue
+            places = []
+            for side, size, is_shape in ((0, row, not has_coarse_colors), (1, other, has_coarse_colors)):
+                part = OutputCells(graph, [factor[side] for factor in factors], size[-2:])
+                candidates = by_size[size]
+                cells = part.draw(numbers[candidates])
+                shown = cells[:, : len(part.target)]
+                fits = ((shown != 0 if is_shape else shown) == part.target).all(1)
+                fitting = candidates[fits]
+                if len(fitting):  # the cheapest state that is this factor in all demonstrations
+                    best = costs[fitting].argmin()
+                    places.append((fitting[best], cells[fits][best][part.slices[-1]].reshape(part.sizes[-1])))
+            if len(places) == 2:
+                (coarse, over), (fine, under) = places
+                words = (graph.program(int(states[one])) for one in (coarse, fine))
+                layer = ProductLayer(*words, has_coarse_colors=has_coarse_colors)
+                cost = int(costs[coarse] + costs[fine]) + _PRODUCT_COST
+                answer = _multiplied(over, under, has_coarse_colors)
+                found.append(Candidate(answer, (layer,), cost, (True,) * len(factors), 1.0))
+    return found
+
+
+def _multiplied(coarse: np.ndarray, fine: np.ndarray, has_coarse_colors: bool) -> UInt8[np.ndarray, "h w"]:
+    factors = (coarse, fine != 0) if has_coarse_colors else (coarse != 0, fine)
+    return np.kron(*factors).astype(np.uint8)
+
+
+def _all_factors(
+    outputs: Sequence[np.ndarray], sizes: tuple[int, ...], has_coarse_colors: bool
+) -> Iterator[tuple[Int64[np.ndarray, "H W"], Int64[np.ndarray, "h w"]]]:
+    """Yield the coarse and the fine grid whose product is each output, up to one that is none."""
+    for place, output in enumerate(outputs):
+        height, width = sizes[2 * place : 2 * place + 2]
+        blocks = output.reshape(height, output.shape[0] // height, width, -1).transpose(0, 2, 1, 3)
+        # A block is empty where the coarse grid is 0, and all others are one fine grid, up to a color for each block.
+        coarse = np.asarray(blocks.max((2, 3)), np.int64)
+        if not coarse.any():
+            return
+        fine = np.asarray(blocks[coarse != 0][0], np.int64)
+        coarse, fine = (coarse, np.sign(fine)) if has_coarse_colors else (np.sign(coarse), fine)
+        if not np.array_equal(_multiplied(coarse, fine, has_coarse_colors), output):
+            return
+        yield coarse, fine

@@ -6,10 +6,11 @@ Its sources say what stands where: ``native/search/*.h``.
 import ctypes
 import functools
 import subprocess
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64, UInt8
+from jaxtyping import Bool, Float64, Int32, Int64, UInt8
 
 from jaxarc.errors import JaxarcError
 from jaxarc.native.library import SEARCH_SOURCES, NativeLibraryError, load_library
@@ -27,10 +28,9 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {  # name -> the result, then th
     "add": (None, _POINTER, _LONG, _INT, _CELLS, _INTS, _LONGS),
     "images": (None, _POINTER, _LONG, _LONGS, _INT, _CELLS, _INTS),
     "sizes": (None, _POINTER, _LONG, _LONGS, _INTS, _INTS),
-    "declare": (_INT, _POINTER, _TEXT, _TEXT, _TEXT),
+    "declare": (_INT, _POINTER, _TEXT, _TEXT, _TEXT, _INT, _INT),
     "start": (None, _POINTER, _INTS),
-    "level_size": (_LONG, _POINTER, _INT, _INT),
-    "expand": (None, _POINTER, _INT, _INT, _INT, _LONG, _LONG, _INT, _INT),
+    "expand": (_INT, _POINTER, _INT, _LONG, _LONG, ctypes.c_double, _LONGS),
     "num_image_states": (_LONG, _POINTER),
     "image_states": (None, _POINTER, _INT, _LONGS, _LONGS, _LONGS),
     "program": (_INT, _POINTER, _INT, _INT, _INTS),
@@ -43,6 +43,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {  # name -> the result, then th
     "gains": (None, _LONG, _LONG, _BITS, _BITS, _BITS, _LONGS),
     "stack": (_LONG, _LONG, _LONG, _BITS, _BITS, _LONGS, _BITS, _LONG, _LONG, _LONGS),
     "tables": (_LONG, _POINTER, _LONG, _INTS),
+    "table_cost": (_INT, _POINTER, _INTS),
     "growth": (_LONG, _LONG, _INTS, _CELLS, _CELLS, _INT, _INT, _BITS),
     "faults": (
         *(None, _LONG, _CELLS, _LONGS, _LONGS, _LONG, _LONGS, _LONGS, _DOUBLES, _BOOLS, _LONG, _LONG, _LONG, _LONG),
@@ -92,16 +93,17 @@ _TABLE_ARRAYS: Final[dict[str, tuple[Any, ...]]] = {  # of a TableTask, with the
 
 
 class TableTask(ctypes.Structure):
-    """Sources and cells for which tables are tried; see ``TableTask`` in tables.h.
-
-    It holds addresses of arrays, so the caller keeps the arrays.
-    """
+    """Sources and cells for which tables are tried; see ``TableTask`` in tables.h."""
 
     _fields_ = (
         *((name, _POINTER) for name in _TABLE_ARRAYS),
         *((name, _LONG) for name in ("num_sources", "words", "count", "num_asked", "base_cost", "most_rows", "tried")),
         *((name, _LONG) for name in ("keeps_unknown", "unknown_cost", "unforeseen_cost", "rows_of_one_cost")),
     )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._arrays: dict[str, np.ndarray] = {}
 
     def set(self, **values: np.ndarray | int | None) -> None:
         """Set numbers, and addresses of contiguous arrays.
@@ -118,17 +120,20 @@ class TableTask(ctypes.Structure):
                 wanted = " or ".join(np.dtype(dtype).name for dtype in dtypes)
                 raise TypeError(f"{name} must be a contiguous array of {wanted}, got {value.dtype}; cast it")
             setattr(self, name, value.ctypes.data)
+            self._arrays[name] = value  # as only its address is held
 
-    def right_tables(self) -> list[tuple[int, tuple[int, ...]]]:
-        """Return cost and sources of the tables that no cell contradicts, in the order in which they are tried."""
-        room = 1024
-        while True:
-            found = np.empty((room, 4), np.int32)
-            count = call("tables", ctypes.byref(self), room, found)
-            if count <= room:
-                rows = found[:count].tolist()
-                return [(cost, tuple(one for one in chosen if one >= 0)) for *chosen, cost in rows]
-            room = count
+    def right_tables(self) -> Int32[np.ndarray, "N 5"]:
+        """Return sources, -1 for none, and cost of the tables that no cell contradicts, in the order of trying."""
+        found = np.empty((1024, 5), np.int32)
+        count = call("tables", ctypes.byref(self), len(found), found)
+        if count > len(found):
+            found = np.empty((count, 5), np.int32)
+            call("tables", ctypes.byref(self), count, found)
+        return found[:count]
+
+    def cost(self, chosen: Sequence[int]) -> int:
+        """Return what a table of one to four sources costs."""
+        return call("table_cost", ctypes.byref(self), np.array([*chosen, -1, -1, -1][:4], np.int32))
 
 
 def faults(

@@ -1,11 +1,13 @@
-"""Solve a task: search under each naming of its colors, stack pieces, rank the answers, keep those that differ."""
+"""Solve a task in stages: make states, let finders make candidates of them, rank the answers, keep those that differ.
+
+A search has one graph of states for each view of the task: under a naming of its colors, or from a side.
+:meth:`TaskSearch._stages` says which states are made when, and :meth:`_View.answers` who is asked then.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, combinations, islice, takewhile
-from operator import methodcaller
 from typing import Any, Final
 
 import numpy as np
@@ -13,51 +15,25 @@ from jaxtyping import Int8
 
 from jaxarc.config import SearchConfig
 from jaxarc.search.descriptions import Described, describe
-from jaxarc.search.graph import Limits, StateGraph
-from jaxarc.search.growth import learn_growth
+from jaxarc.search.graph import OutputCells, StateGraph
+from jaxarc.search.growth import find_growth
 from jaxarc.search.guidance import Guide, expected_words, guide_of, likely_words
-from jaxarc.search.object_rules import learn_object_rules
+from jaxarc.search.layers import Candidate
+from jaxarc.search.limits import LIMITS
+from jaxarc.search.object_rules import find_object_rules
 from jaxarc.search.orientations import ORIENTATIONS, turned, turned_back
-from jaxarc.search.pieces import NO_STATE, Layer, OutputCells, Pieces, Stack
-from jaxarc.search.products import find_products
-from jaxarc.search.programs import (
-    RECOLORS,
-    GridProgram,
-    LayerProgram,
-    ProductLayer,
-    ProgramError,
-    ProgramLayer,
-    RuleLayer,
-    SizeRule,
-    recoloring,
-)
+from jaxarc.search.pieces import ImageLayer, find_last_stacks, find_products, find_stacks
+from jaxarc.search.programs import RECOLORS, GridProgram, ProgramError, SizeRule, recoloring
 from jaxarc.search.search_library import search_library
-from jaxarc.search.tables import learn_rules
-from jaxarc.search.templates import learn_templates
+from jaxarc.search.tables import find_near_tables, find_tables
+from jaxarc.search.templates import find_templates
 from jaxarc.search.words import LARGEST, vocabulary
 from jaxarc.tasks.raw_task import check_grid, check_pairs
 
 Pair = tuple[np.ndarray, np.ndarray]
-_STARTS: Final = 24  # first pieces from which stacks grow
-_STARTS_WITHOUT: Final = 6  # of those with demonstrations left out
-_SOME: Final = 30  # sets of demonstrations that are explained alone, if nothing explains all
-_LAYERS: Final = 6
-_TWICE: Final = 2  # answers that fit not all, from which the search begins again
-_FIRST_COST: Final = 2  # after which it is first looked whether an answer is there
-_SECOND_COST: Final = 4  # after which all namings are tried before anything dearer
-_SURE_COST: Final = 16  # a program that costs more and fits is often wrong: other names are tried, too
-_TURNED_COST: Final = 6  # of a program that turns each grid by its colors
-_RANKED_COST: Final = 3  # at most, with colors named by rank
-_STRAY_COST: Final = 20  # of an answer with a color that neither an output nor the test input has
-_WORDS_SHARE: Final = 0.7  # of the time; the rest is for stacks
-_GUIDED_SHARE: Final = 0.3  # of the time, for the search with the likeliest words
-_COPIES: Final = 4  # of an image: in the table, while that grows, and in work on it
-_MISSED_COST: Final = 25  # of a program that explains all demonstrations but one
-_FEWEST: Final = 2  # demonstrations that say something without another one
-_LEFT_OUT_SHARE: Final = 0.15  # of the time, for programs that explain all but one
-_RULES: Final = 3  # of one kind that are answers
-_RULES_SHARE: Final = 0.08  # of the time, for each kind and naming
-_EXACT: Final = 6  # single pieces that are compared
+Finder = Callable[[OutputCells, float], list[Candidate]]  # what it makes of the states, until a deadline
+RULE_FINDERS: Final[tuple[Finder, ...]] = (find_object_rules, find_growth, find_templates)
+"""They take the input alone, so the states do not matter; each has a share of the time for itself."""
 DEFAULT: Final = SearchConfig()
 
 
@@ -132,10 +108,10 @@ class TaskSearch:
         self._config = config
         self._clock = _Clock()
         self._found: list[Found] = []
-        self._searches: dict[tuple[Any, ...], _Search] = {}
+        self._views: dict[tuple[Any, ...], _View] = {}
         self._expected: tuple[tuple[str, float], ...] = ()
         self.seconds = 0.0  # that it has had
-        self._left = list(self._stages())
+        self._left = list(self._stages())  # what is to be done
 
     @property
     def is_done(self) -> bool:
@@ -145,19 +121,19 @@ class TaskSearch:
     @property
     def num_bytes(self) -> int:
         """The memory that it takes, about."""
-        return sum(search.graph.num_bytes for search in self._searches.values())
+        return sum(view.graph.num_bytes for view in self._views.values())
 
     def go_on(self, seconds: float, on_progress: Callable[[int], None] = lambda applied: None) -> SearchResult:
         """Search on for a time, and return what is found by then; ``on_progress`` is that of :func:`solve`."""
         clock = self._clock
         clock.start(seconds)
-        for search in self._searches.values():
-            search.begin()
+        for view in self._views.values():
+            view.begin()
         left = []
         for stage in self._left:
             clock.was_over = False
             stage(self)
-            on_progress(sum(search.graph.num_applied for search in self._searches.values()))
+            on_progress(sum(view.graph.num_applied for view in self._views.values()))
             if _is_sure(self._found):
                 left = []
                 break
@@ -167,63 +143,70 @@ class TaskSearch:
         found = sorted(self._found, key=_rank)
         answers = _different(found, self._train, self._test_input, self._config.answers)
         answers = answers or [_input_itself(self._train, self._test_input)]
-        graphs = [search.graph for search in self._searches.values()]
+        graphs = [view.graph for view in self._views.values()]
         num_states, num_applied = sum(map(len, graphs)), sum(graph.num_applied for graph in graphs)
-        is_cut = clock.is_over() or any(graph.is_cut for graph in graphs)
-        self.seconds += clock.seconds_spent()
+        is_cut = clock.is_over() or any(graph.is_full or graph.is_late for graph in graphs)
+        self.seconds += time.monotonic() - clock.began
         return SearchResult(tuple(answers), tuple(found), num_states, num_applied, is_cut, self.seconds, self._expected)
 
     def _stages(self) -> Iterator[Callable[["TaskSearch"], None]]:
-        # By name, as a search that its own stages hold would keep its memory until Python looks for circles.
-        namings = [(recolor, "none") for recolor in _recolors(self._train, self._test_input)]
-        turns = [("none", orient) for orient in _orients(self._train, self._test_input)]
-        if self._guide is not None:
-            yield methodcaller("_look_guided", self._guide)
-        for naming in namings:
-            yield methodcaller("_look", naming, _FIRST_COST, is_first=True)
-            yield methodcaller("_look", naming, _SECOND_COST, is_last=True)
-        for turn in turns:
-            yield methodcaller("_look", turn, _FIRST_COST, is_first=True)
-        yield methodcaller("_look_at_all_but_one")
-        for turn in turns:
-            yield methodcaller("_look", turn, _FIRST_COST + 1)
-        for turn in turns:
-            yield methodcaller("_look", turn, _SECOND_COST, is_last=True)
-        for cost in range(_SECOND_COST + 1, self._config.max_cost + 1):
-            for naming in namings:
-                if naming != ("ranked", "none"):
-                    yield methodcaller("_look", naming, cost, is_last=True)
-        yield methodcaller("_look_twice")
+        """Yield what is done one after the other, until a program is sure.
 
-    def _search(
+        They take the search as an argument, as one that its own stages hold would keep its memory until Python looks
+        for circles.
+        """
+        cls, limits = TaskSearch, LIMITS
+        inputs = [*(source for source, _ in self._train), self._test_input]
+        namings, sides = _recolors(inputs), _orients(inputs)
+        if self._guide is not None:
+            yield partial(cls._look_guided, guide=self._guide)
+        # What is cheap in any view comes before what costs more in one: a cheap program that fits is most often right.
+        for naming in namings:
+            yield partial(cls._look, cost=limits.first_cost, recolor=naming, is_first=True)
+            yield partial(cls._look, cost=limits.second_cost, recolor=naming, is_last=True)
+        for side in sides:
+            yield partial(cls._look, cost=limits.first_cost, orient=side, is_first=True)
+        # A program that misses a demonstration is less likely than a simple one from a side, and more than a long one.
+        yield cls._look_at_all_but_one
+        for side in sides:
+            yield partial(cls._look, cost=limits.first_cost + 1, orient=side)
+        for side in sides:
+            yield partial(cls._look, cost=limits.second_cost, orient=side, is_last=True)
+        for cost in range(limits.second_cost + 1, self._config.max_cost + 1):
+            for naming in namings:
+                if naming != "ranked":
+                    yield partial(cls._look, cost=cost, recolor=naming, is_last=True)
+        yield cls._look_twice
+
+    def _view(self, key: tuple[Any, ...], train: Sequence[Pair], test_input: np.ndarray, **options: Any) -> "_View":
+        """Return the view of a task that has this name, a new one where there is none."""
+        if key not in self._views:
+            self._views[key] = _View(train, test_input, self._config, self._clock, **options)
+        return self._views[key]
+
+    def _look(
         self,
-        key: tuple[Any, ...],
-        train: Sequence[Pair],
-        test_input: np.ndarray,
+        cost: int,
+        *,
         recolor: str = "none",
         orient: str = "none",
-        **options: Any,
-    ) -> "_Search":
-        """Return the search of this name, a new one where there is none."""
-        if key not in self._searches:
-            given = (train, test_input, recolor, orient, self._config, self._clock)
-            self._searches[key] = _Search(*given, **options)
-        return self._searches[key]
-
-    def _look(self, way: tuple[str, str], cost: int, *, is_first: bool = False, is_last: bool = False) -> None:
+        is_first: bool = False,
+        is_last: bool = False,
+    ) -> None:
         """Add what states of a cost answer under a naming of the colors or from a side."""
-        if self._searches and self._clock.is_over():
+        if self._views and self._clock.is_over():
             return
-        most = min(cost, self._config.max_cost, _RANKED_COST if way[0] == "ranked" else cost)
-        has_grown = (*way, 2) in self._searches
+        most = min(cost, self._config.max_cost, LIMITS.ranked_cost if recolor == "ranked" else cost)
+        has_grown = (recolor, orient, 2) in self._views
         for room in (1, 2) if is_first else (2 if has_grown else 1,):
             # The answer may be larger than any other grid, and then no image has its size.
-            search = self._search((*way, room), self._train, self._test_input, *way, room=room)
-            if search.graph.is_cut and cost > _SECOND_COST:
-                self._clock.was_over |= search.graph.is_late
+            task = self._train, self._test_input
+            view = self._view((recolor, orient, room), *task, recolor=recolor, orient=orient, room=room)
+            if cost > LIMITS.second_cost and (view.graph.is_full or view.graph.is_late):
+                self._clock.was_over |= view.graph.is_late
                 return
-            self._found += search.answers(most, is_last)
-            if search.knows_size or search.graph.frame >= LARGEST or _is_sure(self._found):
+            self._found += view.answers(most, is_last)
+            if view.knows_size or view.graph.frame >= LARGEST or _is_sure(self._found):
                 return
 
     def _look_guided(self, guide: Guide) -> None:
@@ -233,33 +216,35 @@ class TaskSearch:
         """
         task = self._train, self._test_input
         most = self._config.max_cost
-        search = self._search(("guided",), *task, share=_GUIDED_SHARE)
-        self._found += _fitting(search.answers(min(_FIRST_COST, most), is_last=False))
-        log_probs = guide.log_probs(describe(search.graph, self._train))
+        view = self._view(("guided",), *task, share=LIMITS.guided_share)
+        self._found += _fitting(view.answers(min(LIMITS.first_cost, most), is_last=False))
+        log_probs = guide.log_probs(describe(view.graph, self._train))
         self._expected = expected_words(log_probs)
-        for recolor in _recolors(*task):
+        for recolor in _recolors([*(source for source, _ in self._train), self._test_input]):
             if recolor == "ranked" or _is_sure(self._found):
                 break
-            search = self._search(("likely", recolor), *task, recolor, share=_GUIDED_SHARE, likely=log_probs)
-            for cost in range(_FIRST_COST + 1, min(most, _SECOND_COST) + 1):
-                self._found += [] if _is_sure(self._found) else _fitting(search.answers(cost, is_last=False))
+            key = "likely", recolor
+            view = self._view(key, *task, recolor=recolor, share=LIMITS.guided_share, likely=log_probs)
+            for cost in range(LIMITS.first_cost + 1, min(most, LIMITS.second_cost) + 1):
+                if not _is_sure(self._found):
+                    self._found += _fitting(view.answers(cost, is_last=False))
 
     def _look_at_all_but_one(self) -> None:
         """Add what programs answer that explain all demonstrations but one, each of which is left out once.
 
         Its size or one of its functions may have no answer there, so that no state of the whole search has it.
         """
-        until = self._clock.part(_LEFT_OUT_SHARE)
-        places = range(len(self._train) if len(self._train) > _FEWEST else 0)
-        for cost in (_FIRST_COST, _FIRST_COST + 1):
+        until = self._clock.part(LIMITS.left_out_share)
+        places = range(len(self._train) if len(self._train) > LIMITS.fewest_explained else 0)
+        for cost in (LIMITS.first_cost, LIMITS.first_cost + 1):
             for place in places:
                 if self._clock.is_over(until) or cost > self._config.max_cost:
                     return
                 shown = [pair for index, pair in enumerate(self._train) if index != place]
-                search = self._search(("without", place), shown, self._test_input)
-                for one in _fitting(search.answers(cost, is_last=False)):
-                    fits = tuple(index != place for index in range(len(self._train)))
-                    self._found.append(replace(one, fits=fits, share=0.0))
+                view = self._view(("without", place), shown, self._test_input)
+                fits = tuple(index != place for index in range(len(self._train)))
+                for found in _fitting(view.answers(cost, is_last=False)):
+                    self._found.append(replace(found, fits=fits, share=0.0))
 
     def _look_twice(self) -> None:
         """Add what a second program makes of answers that may be nearly right."""
@@ -270,8 +255,8 @@ class TaskSearch:
                 shown = [(_run(start, source), target) for source, target in self._train]
             except ProgramError:  # its frame is the largest, in which a function may have no answer
                 continue
-            search = self._search(("twice", str(start.program)), shown, start.answer, before=start)
-            self._found += _fitting(search.answers(min(_FIRST_COST, self._config.max_cost), is_last=False))
+            view = self._view(("twice", str(start.program)), shown, start.answer, before=start)
+            self._found += _fitting(view.answers(min(LIMITS.first_cost, self._config.max_cost), is_last=False))
 
 
 class _Clock:
@@ -284,12 +269,12 @@ class _Clock:
     def start(self, seconds: float) -> None:
         self._seconds = seconds
         self._total += seconds
-        self._began = time.monotonic()
+        self.began = time.monotonic()
         self.was_over = False
 
     def until(self, share: float) -> float:
         """Return the end of a share of the time, from its beginning on."""
-        return self._began + share * self._seconds
+        return self.began + share * self._seconds
 
     def part(self, share: float) -> float:
         """Return the end, from now on, of a share of all the time that the search was ever given."""
@@ -300,9 +285,6 @@ class _Clock:
         is_over = time.monotonic() > (self.until(1.0) if deadline is None else deadline)
         self.was_over |= is_over
         return is_over
-
-    def seconds_spent(self) -> float:
-        return time.monotonic() - self._began
 
 
 def nothing_found(train: Sequence[Pair], test_input: np.ndarray, fault: str | None) -> SearchResult:
@@ -318,9 +300,9 @@ def described(train: Sequence[Pair], test_input: np.ndarray) -> Described:
     """Describe a task as :mod:`jaxarc.search.guidance` sees it, by a search of a cost of at most 2."""
     clock = _Clock()
     clock.start(DEFAULT.seconds)
-    search = _Search(train, test_input, "none", "none", DEFAULT, clock)
-    search.expand(_FIRST_COST)
-    return describe(search.graph, train)
+    view = _View(train, test_input, DEFAULT, clock)
+    view.expand(LIMITS.first_cost)
+    return describe(view.graph, train)
 
 
 def _fitting(found: list[Found]) -> list[Found]:
@@ -329,16 +311,16 @@ def _fitting(found: list[Found]) -> list[Found]:
 
 def _is_sure(found: list[Found]) -> bool:
     """Whether a program fits that costs so little that it is most likely right."""
-    return any(one.fits_all and one.cost <= _SURE_COST for one in found)
+    return any(one.fits_all and one.cost <= LIMITS.sure_cost for one in found)
 
 
 def _starts(found: list[Found]) -> list[Found]:
     """Return answers that may be nearly right, as the grids of a second program: those with most right cells."""
     known: dict[bytes, Found] = {}
     for one in sorted(found, key=lambda one: (-one.share, one.cost)):
-        if one.program is not None and (one.program.layers != (LayerProgram((), -1, True),)):
+        if one.program is not None and one.program.layers != (ImageLayer((), -1, True),):
             known.setdefault(one.answer.tobytes(), one)
-    return list(known.values())[:_TWICE]
+    return list(known.values())[: LIMITS.second_programs]
 
 
 def _run(found: Found, source: np.ndarray) -> np.ndarray:
@@ -346,31 +328,25 @@ def _run(found: Found, source: np.ndarray) -> np.ndarray:
     return found.program(source).astype(np.uint8)
 
 
-def _recolors(train: Sequence[Pair], test_input: np.ndarray) -> list[str]:
-    """Choose the namings that change a grid of the task, and are not the same as one before."""
-    inputs = [*(pair[0] for pair in train), test_input]
-    colors = [np.unique(grid) for grid in inputs]
-    changes = {
-        kind: any((recoloring(kind, grid)[here] != here).any() for grid, here in zip(inputs, colors, strict=True))
-        for kind in RECOLORS
-    }
-    return [kind for kind in RECOLORS if kind == "none" or changes[kind]]
+def _recolors(inputs: Sequence[np.ndarray]) -> list[str]:
+    """Choose the namings that change a grid of the task."""
+    changes = lambda kind: any((recoloring(kind, grid)[grid] != grid).any() for grid in inputs)
+    return [kind for kind in RECOLORS if kind == "none" or changes(kind)]
 
 
-def _orients(train: Sequence[Pair], test_input: np.ndarray) -> list[str]:
+def _orients(inputs: Sequence[np.ndarray]) -> list[str]:
     """Choose the orientations that turn a grid, and are not the same as one before."""
-    grids = [*(source for source, _ in train), test_input]
     found: dict[tuple[int, ...], str] = {}
     for name, orientation in ORIENTATIONS.items():
-        found.setdefault(tuple(orientation(grid) for grid in grids), name)
+        found.setdefault(tuple(orientation(grid) for grid in inputs), name)
     return [name for symmetries, name in found.items() if len({*symmetries}) > 1 or name == "transpose"]
 
 
 def _rank(found: Found) -> tuple[float, ...]:
     """Order by cost what explains all demonstrations, or all but one, and then by how many, and how much of them."""
     explained, count = sum(found.fits), len(found.fits)
-    if explained == count or explained == count - 1 >= _FEWEST:
-        return 0, found.cost + _MISSED_COST * (count - explained)
+    if explained == count or explained == count - 1 >= LIMITS.fewest_explained:
+        return 0, found.cost + LIMITS.missed_cost * (count - explained)
     return 1, -explained / max(count, 1), -found.share, found.cost
 
 
@@ -389,184 +365,151 @@ def _different(found: list[Found], train: Sequence[Pair], test_input: np.ndarray
     return ranked[:count]
 
 
-class _Search:
-    """The search of one test input under one naming of its colors."""
+class _View:
+    """A view of a task: the graph of its states under one naming of the colors, from one side."""
 
     def __init__(
         self,
         train: Sequence[Pair],
         test_input: np.ndarray,
-        recolor: str,
-        orient: str,
         config: SearchConfig,
         clock: _Clock,
         *,
-        share: float = 1.0,  # of the time
+        recolor: str = "none",
+        orient: str = "none",
         room: int = 1,  # sides of the largest grid that an image may have
+        share: float = 1.0,  # of the time
         before: Found | None = None,  # what made the inputs
         likely: np.ndarray | None = None,  # log-probabilities of words, of which only the likeliest are tried
     ) -> None:
         self._clock = clock
         self._share = share
         self._before = before
-        self._known_colors = {*_colors_of([test_input]), *_colors_of([target for _, target in train])}
-        turn = ORIENTATIONS[orient]
-        train = [(turned(source, turn(source)), turned(target, turn(source))) for source, target in train]
-        self._symmetry = turn(test_input)
-        test_input = turned(test_input, self._symmetry)
-        names = [recoloring(recolor, source) for source, _ in train]
-        self._outputs = [name[target] for name, (_, target) in zip(names, train, strict=True)]
-        names.append(recoloring(recolor, test_input))
-        self._inputs = [
-            name[source] for name, source in zip(names, [*(pair[0] for pair in train), test_input], strict=True)
-        ]
-        self._original = np.argsort(names[-1]).astype(np.int8)
         self._recolor = recolor
         self._orient = orient
-        self._sizes = config.sizes
+        self._max_sizes = config.sizes
+        self._known_colors = {*_colors_of([test_input]), *_colors_of([target for _, target in train])}
         self.knows_size = False  # whether a rule gives the sizes of all outputs
-        self._scales = _scales(self._inputs, self._outputs)
-        self._colors = _colors_of(self._outputs)
-        words = vocabulary(_colors_of(self._inputs), self._colors, self._scales, _larger(self._inputs, self._outputs))
+
+        def seen(grid: np.ndarray, source: np.ndarray) -> np.ndarray:  # turned and named as its input says
+            symmetry = ORIENTATIONS[orient](source)
+            return recoloring(recolor, turned(source, symmetry))[turned(grid, symmetry)]
+
+        self._pairs = [(seen(source, source), seen(target, source)) for source, target in train]
+        self._asked = seen(test_input, test_input)
+        self._symmetry = ORIENTATIONS[orient](test_input)
+        self._original = np.argsort(recoloring(recolor, turned(test_input, self._symmetry))).astype(np.int8)
+
+        inputs = [*(source for source, _ in self._pairs), self._asked]
+        outputs = [target for _, target in self._pairs]
+        self._scales = _scales(self._pairs)
+        words = vocabulary(_colors_of(inputs), _colors_of(outputs), self._scales, _larger(inputs, outputs))
         words = words if likely is None else likely_words(likely, words)
-        height, width = self._inputs[-1].shape
+        height, width = self._asked.shape
         grown = [max(height * down, width * right) for down, right in self._scales]
-        sides = [side for grid in (*self._inputs, *self._outputs) for side in grid.shape]
+        sides = [side for grid in (*inputs, *outputs) for side in grid.shape]
         frame = min(room * max(*sides, *grown, 3), LARGEST)
-        max_images = config.megabytes * 10**6 // (_COPIES * frame**2)
-        self.graph = StateGraph(self._inputs, frame, words, Limits(config.max_states, max_images, deadline=0.0))
-        know_mirror_images = () if orient != "none" else (learn_growth, learn_templates)
-        self._learners = (learn_object_rules, *know_mirror_images)
-        self._everything = (True,) * len(self._outputs)
-        self._parts: dict[tuple[Any, ...], list[Found]] = {}  # of the answers, which no more time would change
+        max_images = config.megabytes * 10**6 // (LIMITS.copies * frame**2)
+        self.graph = StateGraph(inputs, frame, words, config.max_states, max_images)
+        self._answered: dict[tuple[Any, ...], list[Found]] = {}  # by finders, which no more time would change
         self.begin()
 
     def begin(self) -> None:
         """Take the time that the clock has now."""
         self._deadline = self._clock.until(self._share)
-        self.graph.set_deadline(self._clock.until(_WORDS_SHARE * self._share))
+        self.graph.is_late = False
 
     def expand(self, cost: int) -> None:
         """Make all states up to a cost."""
-        while self.graph.cost < cost and not self.graph.is_late:
-            self.graph.expand()
+        self.graph.expand(cost, self._clock.until(LIMITS.words_share * self._share))
         self._clock.was_over |= self.graph.is_late
 
     def answers(self, cost: int, is_last: bool) -> list[Found]:
-        """Return what tables and stacks of states up to a cost answer; at last also tables that fit not all cells."""
+        """Make the states up to a cost, guess the size of the answer, and return what the finders make of them.
+
+        ``is_last`` says that no more states come soon, so that what explains some demonstrations is looked for, too.
+        """
         self.expand(cost)
-        found = []
-        rules = _size_rules(self.graph, self._inputs, self._outputs, self._scales)
-        self.knows_size = bool(rules)
-        first = self._outputs[0].shape
-        rules = rules or [(first, SizeRule(first))]
-        for guess, (size, rule) in enumerate(rules[: self._sizes]):
+        sizes = self._guessed_sizes()
+        self.knows_size = bool(sizes)
+        first = self._pairs[0][1].shape
+        found: list[Found] = []
+        for guess, (size, rule) in enumerate((sizes or [(first, SizeRule(first))])[: self._max_sizes]):
             if guess > 0 and self._clock.is_over(self._deadline):
                 break
-            canvas = OutputCells(self._outputs, size)
-            is_deep = cost > _SECOND_COST  # tables and products look at cheaper states only
-            at = (cost, is_last, size)
-            if guess == 0 and not is_deep:
-                found += self._part(("tables", *at), partial(self._tables, canvas, rule, is_exact=True))
-            found += self._part(("stacks", *at), partial(self._stacks, canvas, rule, is_last))
-            if not is_deep:
-                found += self._part(("products", *at), partial(self._products, canvas, rule))
-            if guess == 0 and cost <= _FIRST_COST and rule == SizeRule() and not _is_sure(found):
-                for learn in self._learners:
-                    deadline = min(self._clock.part(_RULES_SHARE * self._share), self._deadline)
-                    found += self._part((learn.__name__, *at), partial(self._rules, learn, deadline), deadline)
-            if guess == 0 and is_last and not is_deep and not any(one.fits_all for one in found):
-                found += self._part(("near tables", *at), partial(self._tables, canvas, rule, is_exact=False))
+            canvas = OutputCells(self.graph, [target for _, target in self._pairs], size)
+            for find in self._finders(guess == 0, rule, cost, is_last, found):
+                deadline = self._deadline
+                if find in RULE_FINDERS:
+                    deadline = min(self._clock.part(LIMITS.rules_share * self._share), deadline)
+                key = (find, cost, is_last, size, len(self.graph))
+                answers = self._answered.get(key)
+                if answers is None:
+                    answers = [self._found(one, rule) for one in find(canvas, deadline)]
+                    if not self._clock.is_over(deadline):
+                        self._answered[key] = answers
+                found += answers
         return found
 
-    def _part(
-        self, name: tuple[Any, ...], make: Callable[[], list[Found]], deadline: float | None = None
-    ) -> list[Found]:
-        """Return what a part of the answers is; what was made of the same states before its deadline is remembered."""
-        key = (*name, len(self.graph))
-        if key in self._parts:
-            return self._parts[key]
-        found = make()
-        if not self._clock.is_over(deadline or self._deadline):
-            self._parts[key] = found
-        return found
+    def _finders(
+        self, is_first: bool, rule: SizeRule, cost: int, is_last: bool, found: list[Found]
+    ) -> Iterator[Finder]:
+        """Yield whom to ask, by what the ones before have found; only stacks look at all states and all sizes."""
+        is_cheap = cost <= LIMITS.second_cost
+        if is_first and is_cheap:
+            yield find_tables
+        yield find_last_stacks if is_last else find_stacks
+        if is_cheap:
+            yield find_products
+        if is_first and cost <= LIMITS.first_cost and rule == SizeRule() and not _is_sure(found):
+            # Rules that draw on and templates have their mirror images, so that no side shows them more.
+            yield from RULE_FINDERS if self._orient == "none" else (find_object_rules,)
+        if is_first and is_cheap and is_last and not _fitting(found):
+            yield find_near_tables
 
-    def _tables(self, canvas: OutputCells, rule: SizeRule, is_exact: bool) -> list[Found]:
-        tables = learn_rules(self.graph, canvas, self._deadline, is_exact)
-        return [self._found(one.answer, (one.layer,), rule, one.fits, one.share, one.cost) for one in tables]
-
-    def _stacks(self, canvas: OutputCells, rule: SizeRule, is_last: bool) -> list[Found]:
-        found = []
-        for stack in _stacks(Pieces(self.graph, canvas, self._colors), is_last, self._deadline):
-            layers = tuple(_layer(self.graph, layer) for layer in stack.layers)
-            found.append(self._found(stack.answer, layers, rule, stack.fits, stack.share, stack.cost))
-        return found
-
-    def _products(self, canvas: OutputCells, rule: SizeRule) -> list[Found]:
-        found = []
-        for product in find_products(self.graph, canvas, self._deadline):
-            words = (self.graph.program(product.coarse), self.graph.program(product.fine))
-            layers = (ProductLayer(*words, product.has_coarse_colors),)
-            found.append(self._found(product.answer, layers, rule, self._everything, 1.0, product.cost))
-        return found
-
-    def _rules(self, learn: Callable[..., list[tuple[Any, int]]], deadline: float) -> list[Found]:
-        """Return what rules answer that draw on a whole grid; they take the input alone."""
-        source = self._inputs[-1].astype(np.uint8)
-        return [
-            self._found(rule.drawn(source), (RuleLayer(rule),), SizeRule(), self._everything, 1.0, cost)
-            for rule, cost in learn(self._inputs[:-1], self._outputs, source, deadline)[:_RULES]
-        ]
-
-    def _found(
-        self,
-        answer: np.ndarray,
-        layers: tuple[ProgramLayer, ...],
-        rule: SizeRule,
-        fits: tuple[bool, ...],
-        share: float,
-        cost: int,
-    ) -> Found:
+    def _found(self, one: Candidate, rule: SizeRule) -> Found:
+        """Return a candidate in the colors and from the side of the task, with what that costs."""
+        cost = one.cost + LIMITS.turned_cost * (self._orient not in ("none", "transpose"))
         before = None
-        cost += _TURNED_COST * (self._orient not in ("none", "transpose"))
         if self._before is not None:
             before = self._before.program
             cost += self._before.cost
-        program = GridProgram(layers, rule, self._recolor, self._orient, before)
+        program = GridProgram(one.layers, rule, self._recolor, self._orient, before)
         if program.depends_on_frame:
             program = replace(program, frame=self.graph.frame)
-        named = self._original[answer]
+        named = self._original[one.answer]
         if not self._known_colors.issuperset(named.ravel().tolist()):
-            cost += _STRAY_COST
-        return Found(turned_back(named, self._symmetry), program, fits, share, cost, self.knows_size)
+            cost += LIMITS.stray_cost
+        return Found(turned_back(named, self._symmetry), program, one.fits, one.share, cost, self.knows_size)
+
+    def _guessed_sizes(self) -> list[tuple[tuple[int, int], SizeRule]]:
+        """Guess sizes of the answer, the likeliest first: as the input, fixed, a multiple, as a state of the search."""
+        height, width = self._asked.shape
+        sizes = [target.shape for _, target in self._pairs]
+        rules: dict[tuple[int, int], SizeRule] = {}
+        if all(source.shape == target.shape for source, target in self._pairs):
+            rules[height, width] = SizeRule()
+        elif len(set(sizes)) == 1:
+            rules[sizes[0]] = SizeRule(sizes[0])
+        for down, right in self._scales:
+            if max(height * down, width * right) <= LARGEST:
+                rules.setdefault((height * down, width * right), SizeRule(scale=(down, right)))
+        states, numbers, costs = self.graph.image_states
+        heights, widths = self.graph.sizes(numbers)
+        fits = np.all((np.stack([heights, widths], 2)[:, :-1] == np.array(sizes)), axis=(1, 2))
+        chosen = np.flatnonzero(fits)
+        for index in chosen[np.argsort(costs[chosen], kind="stable")]:
+            size = int(heights[index, -1]), int(widths[index, -1])
+            if size not in rules:
+                rules[size] = SizeRule(words=self.graph.program(int(states[index])))
+        return list(rules.items())
 
 
-def _layer(graph: StateGraph, layer: Layer) -> LayerProgram:
-    words = () if layer.state == NO_STATE else graph.program(layer.state)
-    return LayerProgram(words, layer.color, layer.is_solid, layer.is_placed)
-
-
-def _stacks(pieces: Pieces, is_last: bool, deadline: float) -> list[Stack]:
-    if time.monotonic() > deadline:
-        return pieces.nearest(2)
-    found = [pieces.stack([int(one)]) for one in pieces.exact()[:_EXACT]]
-    everything = np.bitwise_or.reduce(pieces.pairs)
-    found += pieces.stacks(everything, _STARTS, _LAYERS, deadline)
-    if is_last and not any(all(stack.fits) for stack in found):
-        sizes = reversed(range(1, len(pieces.pairs)))
-        some = chain.from_iterable(combinations(pieces.pairs, size) for size in sizes)
-        for chosen in takewhile(lambda _: time.monotonic() <= deadline, islice(some, _SOME)):
-            found += pieces.stacks(np.bitwise_or.reduce(chosen), _STARTS_WITHOUT, _LAYERS, deadline)
-    return found + pieces.nearest(2)
-
-
-def _scales(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> list[tuple[int, int]]:
+def _scales(pairs: Sequence[Pair]) -> list[tuple[int, int]]:
     """Return the one scale of all demonstrations, if it is a whole number."""
     found = set()
-    for source, target in zip(inputs, outputs, strict=False):
-        (down, more), (right, rest) = (
-            divmod(big, small) for big, small in zip(target.shape, source.shape, strict=True)
-        )
+    for source, target in pairs:
+        (down, more), (right, rest) = map(divmod, target.shape, source.shape)
         found.add((down, right) if more == rest == 0 else None)
     if len(found) != 1 or None in found or (1, 1) in found:
         return []
@@ -579,35 +522,6 @@ def _larger(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> list
     height, width = outputs[0].shape
     can_grow = all(one.shape[0] <= height and one.shape[1] <= width and one.shape != (height, width) for one in inputs)
     return [(height, width)] if len(sizes) == 1 and can_grow else []
-
-
-def _size_rules(
-    graph: StateGraph,
-    inputs: Sequence[np.ndarray],
-    outputs: Sequence[np.ndarray],
-    scales: Sequence[tuple[int, int]],
-) -> list[tuple[tuple[int, int], SizeRule]]:
-    """Guess sizes of the answer, the likeliest first: as the input, fixed, a multiple, as a state of the search."""
-    test = inputs[-1].shape
-    sizes = [output.shape for output in outputs]
-    rules: dict[tuple[int, int], SizeRule] = {}
-    if all(source.shape == size for source, size in zip(inputs, sizes, strict=False)):
-        rules[test] = SizeRule()
-    elif len(set(sizes)) == 1:
-        rules[sizes[0]] = SizeRule(sizes[0])
-    for scale in scales:
-        size = test[0] * scale[0], test[1] * scale[1]
-        if max(size) <= LARGEST:
-            rules.setdefault(size, SizeRule(scale=scale))
-    states, numbers, costs = graph.image_states
-    height, width = graph.sizes(numbers)
-    fits = np.all((np.stack([height, width], 2)[:, :-1] == np.array(sizes)), axis=(1, 2))
-    chosen = np.flatnonzero(fits)
-    for index in chosen[np.argsort(costs[chosen], kind="stable")]:
-        size = int(height[index, -1]), int(width[index, -1])
-        if size not in rules:
-            rules[size] = SizeRule(words=graph.program(int(states[index])))
-    return list(rules.items())
 
 
 def _colors_of(grids: Sequence[np.ndarray]) -> list[int]:

@@ -1,28 +1,48 @@
-"""Rules learned from the demonstrations: the color of an output cell is looked up by what some images say there.
+"""Tables: the color of an output cell is looked up by what some images say there.
 
 An image is a cheap state of the search, or a feature of each cell, such as the size of its object. A table of two
 images of one bit each with ``0 0 -> 0, 0 1 -> 3, 1 0 -> 3, 1 1 -> 0`` is their exclusive or in color 3.
 """
 
 import math
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64, UInt8, UInt64
 
-from jaxarc.search.graph import StateGraph
-from jaxarc.search.pieces import UNFORESEEN_COST, OutputCells, packed
-from jaxarc.search.programs import COPY, TableLayer
+from jaxarc.search.features import COLORED, FEATURES, NUMBERS, cell_feature
+from jaxarc.search.graph import OutputCells
+from jaxarc.search.images import NUM_COLORS, hash_bytes
+from jaxarc.search.interpreter import State
+from jaxarc.search.layers import (
+    UNFORESEEN_COST,
+    Candidate,
+    Chain,
+    Layer,
+    ProgramError,
+    placed,
+    read_chain,
+    run,
+    text_of,
+)
+from jaxarc.search.pieces import packed
 from jaxarc.search.search_library import TableTask, faults
-from jaxarc.search.sources import Cells, Source, different_cells, find_sources
+from jaxarc.search.words import Word
+
+_COPY: Final = 10  # in a table, the color of the copied image
+_KEEP: Final = 11  # a cell without a row, which keeps the color of the input if the table says so
+_LARGEST_VALUE: Final = 255  # of a cell of an image that holds bytes
+_COPIES: Final = " copy "
+_ELSE: Final = ", else = input"
 
 _TRIED: Final = 200  # sets of sources for each that is copied from
 _COPIED: Final = 24  # sources that a table may copy from: those that are right most often
 _UNKNOWN_COST: Final = 10  # of rows that only the test input has; twice that if it has no other
-_KEEP: Final = COPY + 1
-_LAST_COLOR: Final = COPY - 1  # what lies beside the image has none, and may be copied by a cell at the edge
+_LAST_COLOR: Final = _COPY - 1  # what lies beside the image has none, and may be copied by a cell at the edge
 _LARGEST_TABLE: Final = 6_000
 _FEW: Final = 8  # values of a source that three may stand together with
 _KEPT: Final = 4  # rules of a task
@@ -35,46 +55,189 @@ _BEAM: Final = 6  # sets of sources that are tried with one more
 _NEAR: Final = 8  # sets of sources whose tables are made
 _LARGEST_NEAR: Final = 1000  # rows
 _CELLS_OF_COST: Final = 2.0  # of a source that must spare a cell
+_STATES: Final = 300  # cheapest states that a rule may look at
+_STATE_COST: Final = 3  # of such a state at most
+_FEW_CELLS: Final = 16  # of an output, whose colors may depend on the place and a number of the input
+_SAYING: Final = ("cell_feature", "number", "place")  # words whose images hold bytes
 
 
-class TableRule(NamedTuple):
-    """A table from the values of some images at a cell to its color."""
+@dataclass(frozen=True)
+class TableLayer(Layer):
+    """A layer whose colors are looked up in a table, by the values of some images at the cell.
 
-    layer: TableLayer
-    cost: int
-    fits: tuple[bool, ...]  # whether each demonstration comes out exactly
-    share: float  # of the cells of all outputs that come out right
-    answer: UInt8[np.ndarray, "h w"]
-
-
-def learn_rules(graph: StateGraph, canvas: OutputCells, deadline: float, is_exact: bool = True) -> list[TableRule]:
-    """Return rules that give the cells of the outputs; the best first.
-
-    Args:
-        graph: its cheap states are what a rule looks at.
-        canvas: the outputs and the size of the answer.
-        deadline: of ``time.monotonic``, after which nothing more is looked at.
-        is_exact: whether a rule must give every cell; else it has the commonest color of each row.
+    In ``table input | crop copy smear(rows) : 0 0 = 3, 0 1 = copy`` the second row takes the color of the cell that
+    ``smear(rows)`` has there. With ``else = input`` at the end, a cell without a row keeps the color of the input.
     """
-    sources = find_sources(graph, canvas, deadline)
-    if not sources or time.monotonic() > deadline:
-        return []
-    cells = different_cells(sources, canvas)
+
+    sources: tuple[Chain, ...]
+    table: tuple[tuple[tuple[int, ...], int], ...]  # values -> color, or that of the copied image
+    copied: Chain | None = None  # of the image whose color is copied
+    keeps_unknown: bool = False
+    name = "table"
+
+    def __str__(self) -> str:
+        images = " | ".join(map(text_of, self.sources))
+        copied = "" if self.copied is None else f"{_COPIES}{text_of(self.copied)}"
+        rows = ", ".join(
+            f"{' '.join(map(str, values))} = {'copy' if color == _COPY else color}" for values, color in self.table
+        )
+        return f"{self.name} {images}{copied} : {rows}{_ELSE * self.keeps_unknown}"
+
+    @classmethod
+    def parse(cls, text: str) -> "TableLayer":
+        keeps_unknown = text.strip().endswith(_ELSE)
+        images, _, rows = text.strip().removeprefix(cls.name).removesuffix(_ELSE).partition(":")
+        images, _, copied = images.partition(_COPIES)
+        sources = tuple(read_chain(words) for words in images.split("|"))
+        table: dict[tuple[int, ...], int] = {}
+        for row in rows.split(","):
+            match = re.fullmatch(r"([0-9 ]+)=\s*([0-9]|copy)", row.strip())
+            values = tuple(map(int, match[1].split())) if match else ()
+            if match is None or (match[2] == "copy" and not copied):
+                raise ProgramError(f"{row.strip()!r} is no row of a table; write 0 5 = 3, or 0 5 = copy")
+            if len(values) != len(sources) or max(values) > _LARGEST_VALUE or values in table:
+                raise ProgramError(
+                    f"{row.strip()!r} is no row of a table of {len(sources)} images; write a value from 0 to "
+                    f"{_LARGEST_VALUE} for each, and no row twice"
+                )
+            table[values] = _COPY if match[2] == "copy" else int(match[2])
+        return cls(sources, tuple(table.items()), read_chain(copied) if copied else None, keeps_unknown)
+
+    @property
+    def chains(self) -> list[Chain]:
+        return [*self.sources, self.copied or ()]
+
+    def draw(self, start: State, size: tuple[int, int]) -> UInt8[np.ndarray, "h w"]:
+        values = np.stack([placed(run(start, words), *size) for words in self.sources], -1)
+        table = dict(self.table)
+        colors = np.array([[table.get(tuple(cell), _KEEP) for cell in row] for row in values.tolist()], np.uint8)
+        if self.keeps_unknown:
+            colors = np.where(colors == _KEEP, placed(start.images, *size), colors)
+        elif (colors == _KEEP).any():
+            unknown = min(values[colors == _KEEP].tolist())
+            raise ProgramError(f"the table of the program has no row for {' '.join(map(str, unknown))}")
+        if self.copied is None:
+            return colors
+        colors = np.where(colors == _COPY, placed(run(start, self.copied), *size), colors)
+        if colors.max() >= NUM_COLORS:
+            raise ProgramError(
+                f"the table of the program copies {colors.max()} from {text_of(self.copied)}, which is no color"
+            )
+        return colors
+
+    def in_words(self) -> str:
+        copied = "" if self.copied is None else f" Copied are colors of: {text_of(self.copied)}."
+        sources = ", ".join(map(text_of, self.sources))
+        return f"Look up each cell in a table of {len(self.table)} rows, by: {sources}.{copied}"
+
+
+def find_tables(canvas: OutputCells, deadline: float) -> list[Candidate]:
+    """Return tables that no demonstration contradicts, the cheapest first, each with another answer.
+
+    After the deadline, of ``time.monotonic``, nothing more is looked at.
+    """
+    return _tables(canvas, deadline, _exact_fits)
+
+
+def find_near_tables(canvas: OutputCells, deadline: float) -> list[Candidate]:
+    """Return tables with the commonest color of each row: those that foresee most cells of a demonstration."""
+    return _tables(canvas, deadline, _near_fits)
+
+
+def _tables(
+    canvas: OutputCells, deadline: float, fits: "Callable[[list[Source], Cells, float], Iterator[_Fit]]"
+) -> list[Candidate]:
+    if "sources" not in canvas.known:
+        sources = find_sources(canvas, deadline)
+        if not sources or time.monotonic() > deadline:
+            return []
+        canvas.known["sources"] = sources, different_cells(sources, canvas)
+    sources, cells = canvas.known["sources"]
     if time.monotonic() > deadline:
         return []
-    if is_exact:
-        tried = _exact_fits(sources, cells, deadline)
-    else:
-        tried = (_near_fit(chosen, cells, sources[0]) for chosen in _foreseeing(sources, cells, deadline))
-    rules: dict[bytes, TableRule] = {}
-    for fit in tried:
-        if fit is not None:
-            answer = fit.answer(slice(len(canvas.target), None))
-            if answer.max() <= _LAST_COLOR and answer.tobytes() not in rules:
-                rules[answer.tobytes()] = fit.rule(cells, answer.reshape(canvas.sizes[-1]))
-        if len(rules) == _KEPT or time.monotonic() > deadline:
+    found: dict[bytes, Candidate] = {}
+    for fit in fits(sources, cells, deadline):
+        answer = fit.drawn(canvas.slices[-1])
+        if answer.max() <= _LAST_COLOR and answer.tobytes() not in found:
+            found[answer.tobytes()] = canvas.candidate((fit.layer(cells),), fit.cost, fit.drawn(slice(None)))
+        if len(found) == _KEPT or time.monotonic() > deadline:
             break
-    return list(rules.values())
+    return list(found.values())
+
+
+class Source(NamedTuple):
+    """What a table may look at: its value at each cell of the outputs."""
+
+    words: tuple[Word, ...]
+    values: UInt8[np.ndarray, " M"]
+    codes: UInt8[np.ndarray, " M"]  # the values numbered from 0
+    num_values: int
+    cost: int
+    has_colors: bool
+
+    @property
+    def key(self) -> bytes:
+        """What is equal of sources that say the same."""
+        return (self.values if self.has_colors else self.codes).tobytes()
+
+
+def find_sources(canvas: OutputCells, deadline: float) -> list[Source]:
+    """Return the images that a table may look at, each different one once; the input comes first if it has the size."""
+    graph = canvas.graph
+    states, numbers, costs = graph.image_states
+    cheap = np.flatnonzero(costs <= _STATE_COST)
+    cheap = cheap[np.argsort(costs[cheap], kind="stable")]
+    cheap = cheap[canvas.is_exact(numbers[cheap])][:_STATES]
+    found: dict[bytes, Source] = {}
+    for index, cells in zip(cheap.tolist(), canvas.draw(numbers[cheap]), strict=True):
+        if cells.tobytes() not in found:
+            found[cells.tobytes()] = _source(graph.program(int(states[index])), cells, int(costs[index]))
+    for index in cheap[:1].tolist():  # the input, if it has the size, or else the cheapest state that has it
+        base, cost = graph.program(int(states[index])), int(costs[index])
+        known = graph.known.setdefault(("features", numbers[index].tobytes()), {})
+        images = graph.images(numbers[index])
+        inside = images.inside
+        for name in FEATURES:
+            if name not in known and time.monotonic() <= deadline:
+                word = Word("cell_feature", (name,))
+                known[name] = _source((*base, word), cell_feature(images, name).cells[inside], cost + word.cost)
+            if name in known:
+                found.setdefault(known[name].key, known[name])
+    sizes = set(canvas.sizes)
+    if len(sizes) == 1 and math.prod(canvas.sizes[0]) <= _FEW_CELLS:  # a table of all cells for each number of an input
+        start = graph.images(numbers[np.argmin(costs)], graph.frame)
+        for word in (Word("place", (canvas.sizes[0][1],)), *(Word("number", (name,)) for name in NUMBERS)):
+            one = _source((word,), canvas.draw(graph.add(word.of_images(start))[None])[0], word.cost)
+            found.setdefault(one.key, one)
+    return list(found.values())
+
+
+def _source(words: Chain, cells: np.ndarray, cost: int) -> Source:
+    is_there = np.bincount(cells, minlength=256) > 0
+    codes = (np.cumsum(is_there) - 1).astype(np.uint8)[cells]
+    has_colors = not words or words[-1].name not in _SAYING or words[-1].arguments[0] in COLORED
+    return Source(words, cells.copy(), codes, int(is_there.sum()), cost, has_colors)
+
+
+class Cells(NamedTuple):
+    """Cells that differ in a source, in their color or their demonstration: a rule right on these is right on all."""
+
+    demonstrated: Int64[np.ndarray, " D"]
+    colors: Int64[np.ndarray, " D"]
+    pairs: Int64[np.ndarray, " D"]  # their demonstrations
+    counts: Int64[np.ndarray, " D"]  # how many cells each stands for
+    asked: Int64[np.ndarray, " A"]  # of the test input
+
+
+def different_cells(sources: list[Source], canvas: OutputCells) -> Cells:
+    """Join the cells that look the same to all sources and have the same color in the output, and count them."""
+    size = len(canvas.target)
+    pairs = np.repeat(np.arange(len(canvas.outputs)), [pair.stop - pair.start for pair in canvas.slices[:-1]])
+    values = np.stack([one.codes for one in sources], 1)
+    demonstrated = np.concatenate([values[:size], canvas.target[:, None], pairs[:, None].astype(np.uint8)], 1)
+    _, first, counts = np.unique(hash_bytes(demonstrated), return_index=True, return_counts=True)
+    _, asked = np.unique(hash_bytes(values[size:]), return_index=True)
+    return Cells(first, canvas.target[first].astype(np.int64), pairs[first], counts, size + asked)
 
 
 class _Fit(NamedTuple):
@@ -83,29 +246,23 @@ class _Fit(NamedTuple):
     cost: int
     chosen: tuple[Source, ...]
     copied: Source | None
-    colors: UInt8[np.ndarray, " N"]  # of each row of the table; COPY: that of the copied source; _KEEP: of the input
+    colors: UInt8[np.ndarray, " N"]  # of each row of the table; _COPY: that of the copied source; _KEEP: of the input
     own: Source
 
-    def answer(self, cells: np.ndarray | slice) -> UInt8[np.ndarray, " M"]:
+    def drawn(self, cells: np.ndarray | slice) -> UInt8[np.ndarray, " M"]:
         """Return the colors of some cells."""
         colors = self.colors[_codes(self.chosen, cells)]
         colors = np.where(colors == _KEEP, self.own.values[cells], colors)
-        return colors if self.copied is None else np.where(colors == COPY, self.copied.values[cells], colors)
+        return colors if self.copied is None else np.where(colors == _COPY, self.copied.values[cells], colors)
 
-    def rule(self, cells: Cells, answer: UInt8[np.ndarray, "h w"]) -> TableRule:
+    def layer(self, cells: Cells) -> TableLayer:
         """Return the table with the rows that the demonstrations have."""
         at = cells.demonstrated
         keys, first = np.unique(np.stack([one.values[at] for one in self.chosen], 1), axis=0, return_index=True)
         colors = self.colors[_codes(self.chosen, at[first])]
         table = tuple((tuple(key), color) for key, color in zip(keys.tolist(), colors.tolist(), strict=True))
         copied = None if self.copied is None else self.copied.words
-        keeps_unknown = bool((self.colors == _KEEP).any())
-        right = self.answer(at) == cells.colors
-        wrong = np.bincount(cells.pairs, ~right, cells.num_pairs)
-        share = float((cells.counts * right).sum() / cells.counts.sum())
-        sources = tuple(one.words for one in self.chosen)
-        layer = TableLayer(sources, table, copied, keeps_unknown)
-        return TableRule(layer, self.cost, tuple((wrong == 0).tolist()), share, answer)
+        return TableLayer(tuple(one.words for one in self.chosen), table, copied, bool((self.colors == _KEEP).any()))
 
 
 class _Separation(NamedTuple):
@@ -118,7 +275,6 @@ class _Separation(NamedTuple):
 
     first: Int64[np.ndarray, " T"]  # cells
     second: Int64[np.ndarray, " T"]
-    codes: UInt8[np.ndarray, "K D"]  # of the sources at all cells
     bits: UInt64[np.ndarray, "K W"]
     few: Bool[np.ndarray, " K"]  # whether a source has few values, so that three may stand together
     copied: list[int]  # sources that a table may copy from: those that are right most often
@@ -132,65 +288,75 @@ def _separation(sources: list[Source], cells: Cells) -> _Separation | None:
     first, second = first[differ], second[differ]
     if not len(first):
         return None
-    codes = np.stack([one.codes[cells.demonstrated] for one in sources]).astype(np.uint8)
-    rows = np.ascontiguousarray(codes.T)
+    rows = np.stack([one.codes[cells.demonstrated] for one in sources], 1)
     equal = rows[first] == rows[second]
-    hardest = np.argsort(-equal.sum(1), kind="stable")[:_HARDEST]
+    hardest = np.argsort(-np.bitwise_count(packed(equal)).sum(1, dtype=np.int16), kind="stable")[:_HARDEST]
     few = np.array([one.num_values <= _FEW for one in sources])
     few[0] = False
     shown = np.stack([one.values[cells.demonstrated] for one in sources])
     shares = (shown == cells.colors) @ cells.counts
     copied = np.argsort(-shares, kind="stable")[:_COPIED].tolist()
     bits = packed(np.ascontiguousarray(equal[hardest].T))
-    return _Separation(first[hardest], second[hardest], codes, bits, few, copied)
+    return _Separation(first[hardest], second[hardest], bits, few, copied)
 
 
-def _exact_fits(sources: list[Source], cells: Cells, deadline: float) -> Iterator["_Fit | None"]:
+def _table_task(sources: list[Source], cells: Cells) -> TableTask:
+    """Return what tables of these cells cost; a row that only the test input has keeps the color of the input.
+
+    A demonstration with a row that no other has makes a table dear: without it, the table would not foresee it.
+    """
+    task = TableTask()
+    task.set(
+        codes=np.stack([one.codes[cells.demonstrated] for one in sources]),
+        asked_codes=np.stack([one.codes[cells.asked] for one in sources]),
+        num_values=np.array([one.num_values for one in sources]),
+        costs=np.array([one.cost for one in sources]),
+        colors=cells.colors.astype(np.uint8),
+        pairs=cells.pairs.astype(np.uint8),
+        num_sources=len(sources),
+        count=len(cells.demonstrated),
+        num_asked=len(cells.asked),
+        most_rows=_LARGEST_TABLE,
+        tried=_TRIED,
+        keeps_unknown=not sources[0].words,
+        unknown_cost=_UNKNOWN_COST,
+        unforeseen_cost=UNFORESEEN_COST,
+        rows_of_one_cost=_ROWS_OF_ONE_COST,
+    )
+    return task
+
+
+def _exact_fits(sources: list[Source], cells: Cells, deadline: float) -> Iterator[_Fit]:
     """Yield tables that no cell contradicts, the cheapest first."""
     pairs = _separation(sources, cells)
     if pairs is None or time.monotonic() > deadline:
         return
-    found: list[tuple[int, tuple[Source, ...], Source | None]] = []
-    for cost, chosen, copied in _right_tables(sources, cells, pairs):
-        found.append((cost, tuple(sources[index] for index in chosen), copied))
+    task = _table_task(sources, cells)
+    task.set(bits=pairs.bits, words=pairs.bits.shape[1], are_few=pairs.few)
+    task.set(allowed=np.full(pairs.bits.shape[1], ~np.uint64(0)))
+    found = [task.right_tables()]
+    copies: list[Source | None] = [None]
+    for copied, both in _copied(sources, cells, pairs):
         if time.monotonic() > deadline:
             break
-    for _, chosen, copied in sorted(found, key=lambda one: one[0]):
-        yield _fit(chosen, copied, cells, sources[0])
-
-
-def _right_tables(
-    sources: list[Source], cells: Cells, pairs: _Separation
-) -> Iterator[tuple[int, tuple[int, ...], Source | None]]:
-    """Yield cost, sources and what is copied of the tables that are right."""
-    values = {
-        "bits": pairs.bits,
-        "allowed": np.full(pairs.bits.shape[1], ~np.uint64(0)),
-        "are_few": pairs.few,
-        "codes": pairs.codes,
-        "asked_codes": np.stack([one.codes[cells.asked] for one in sources]).astype(np.uint8),
-        "num_values": np.array([one.num_values for one in sources]),
-        "costs": np.array([one.cost for one in sources]),
-        "colors": cells.colors.astype(np.uint8),
-        "pairs": cells.pairs.astype(np.uint8),
-        "num_sources": len(sources),
-        "words": pairs.bits.shape[1],
-        "count": len(cells.demonstrated),
-        "num_asked": len(cells.asked),
-        "most_rows": _LARGEST_TABLE,
-        "tried": _TRIED,
-        "keeps_unknown": not sources[0].words,
-        "unknown_cost": _UNKNOWN_COST,
-        "unforeseen_cost": UNFORESEEN_COST,
-        "rows_of_one_cost": _ROWS_OF_ONE_COST,
-    }
-    task = TableTask()
-    task.set(**values)
-    yield from ((cost, chosen, None) for cost, chosen in task.right_tables())
-    for copied, both in _copied(sources, cells, pairs):
-        given = {"allowed": ~both, "copied": copied.values[cells.demonstrated], "base_cost": copied.cost + 2}
-        task.set(**given)
-        yield from ((cost, chosen, copied) for cost, chosen in task.right_tables())
+        task.set(allowed=~both, copied=copied.values[cells.demonstrated], base_cost=copied.cost + 2)
+        found.append(task.right_tables())
+        copies.append(copied)
+    tables = np.concatenate(found)
+    which = np.repeat(np.arange(len(found)), [len(one) for one in found])
+    for row in np.argsort(tables[:, -1], kind="stable").tolist():
+        *places, cost = tables[row].tolist()
+        chosen = tuple(sources[place] for place in places if place >= 0)
+        seen = np.zeros((math.prod(one.num_values for one in chosen), NUM_COLORS), np.bool_)
+        seen[_codes(chosen, cells.demonstrated), cells.colors] = True
+        num_colors = seen.sum(1)
+        colors = seen.argmax(1).astype(np.uint8)
+        copied = copies[which[row]]
+        if copied is not None:
+            colors[num_colors > 1] = _COPY
+        if not num_colors[_codes(chosen, cells.asked)].all():
+            colors[num_colors == 0] = _KEEP
+        yield _Fit(cost, chosen, copied, colors, sources[0])
 
 
 def _copied(
@@ -204,45 +370,8 @@ def _copied(
             yield sources[index], both
 
 
-def _fit(chosen: tuple[Source, ...], copied: Source | None, cells: Cells, own: Source) -> _Fit | None:
-    """Return the table of some sources; None if a demonstration contradicts it.
-
-    A row that only the test input has keeps the color of the input, if that has the size. A demonstration with a row
-    that no other has makes the table dear: without that demonstration, it would not foresee it.
-    """
-    count = math.prod(one.num_values for one in chosen)
-    if not 2 <= count <= _LARGEST_TABLE:
-        return None
-    keys = _codes(chosen, cells.demonstrated)
-    seen = np.zeros((count, 10), np.bool_)
-    seen[keys, cells.colors] = True
-    num_colors = seen.sum(1)
-    colors = seen.argmax(1).astype(np.uint8)
-    cost = sum(one.cost for one in chosen) + 2 * (len(chosen) - 1)
-    if copied is None:
-        is_right = num_colors.max() == 1
-    else:
-        colors[num_colors > 1] = COPY
-        is_right = not ((colors[keys] == COPY) & (copied.values[cells.demonstrated] != cells.colors)).any()
-        is_right &= (num_colors > 1).any()
-        cost += copied.cost + 2
-    if not is_right:
-        return None
-    is_known = (num_colors > 0)[_codes(chosen, cells.asked)]
-    if not is_known.all():
-        if own.words:
-            return None
-        colors[num_colors == 0] = _KEEP
-        cost += _UNKNOWN_COST + int(_UNKNOWN_COST * (1 - is_known.mean()))
-    shown = np.zeros((count, cells.num_pairs), np.bool_)
-    shown[keys, cells.pairs] = True
-    unforeseen = int(shown[shown.sum(1) == 1].any(0).sum())
-    cost += int((num_colors > 0).sum()) // _ROWS_OF_ONE_COST + UNFORESEEN_COST * unforeseen
-    return _Fit(cost, chosen, copied, colors, own)
-
-
-def _foreseeing(sources: list[Source], cells: Cells, deadline: float) -> list[tuple[Source, ...]]:
-    """Return sources whose tables, made of all demonstrations but one, foresee most cells of that one.
+def _foreseeing(sources: list[Source], cells: Cells, deadline: float) -> list[tuple[int, ...]]:
+    """Return sets of sources whose tables, made of all demonstrations but one, foresee most cells of that one.
 
     A beam: of single sources those that foresee most, of these with one more, and so on.
     """
@@ -250,7 +379,7 @@ def _foreseeing(sources: list[Source], cells: Cells, deadline: float) -> list[tu
     if len(sample) > _FORESEEN:
         sample = np.random.default_rng(0).choice(sample, _FORESEEN, replace=False)
     votes = _Votes(
-        np.stack([one.codes[cells.demonstrated[sample]] for one in sources]).astype(np.uint8),
+        np.stack([one.codes[cells.demonstrated[sample]] for one in sources]),
         np.array([one.num_values for one in sources]),
         np.unique(cells.colors, return_inverse=True)[1][sample],
         cells.pairs[sample],
@@ -271,7 +400,7 @@ def _foreseeing(sources: list[Source], cells: Cells, deadline: float) -> list[tu
                     new[tuple(sorted((*chosen, index)))] = float(faults[index])
         beam = sorted(new, key=new.__getitem__)[:_BEAM]
         found.update((chosen, new[chosen]) for chosen in beam)
-    return [tuple(sources[index] for index in chosen) for chosen in sorted(found, key=found.__getitem__)[:_NEAR]]
+    return sorted(found, key=found.__getitem__)[:_NEAR]
 
 
 class _Votes(NamedTuple):
@@ -304,30 +433,31 @@ def _is_copied(own: Source, cells: Cells) -> Bool[np.ndarray, " D"]:
     return (own.values[cells.demonstrated] == cells.colors) & (not own.words)
 
 
-def _near_fit(chosen: tuple[Source, ...], cells: Cells, own: Source) -> _Fit | None:
-    """Return the table with the commonest color of each row, or with that of the input where it is as common."""
-    count = math.prod(one.num_values for one in chosen)
-    if count > _LARGEST_TABLE:
-        return None
-    keys = _codes(chosen, cells.demonstrated)
-    votes = np.bincount(keys * 10 + cells.colors, cells.counts, count * 10).reshape(count, 10)
-    copies = np.bincount(keys, cells.counts * _is_copied(own, cells), count)
-    colors = np.where(copies >= votes.max(1), COPY, votes.argmax(1)).astype(np.uint8)
-    is_known = np.asarray(votes.any(1))
-    colors[~is_known] = 0 if own.words else _KEEP
-    if own.words and not is_known[_codes(chosen, cells.asked)].all():
-        return None
-    shown = np.zeros((count, cells.num_pairs), np.bool_)
-    shown[keys, cells.pairs] = True
-    unforeseen = int(shown[shown.sum(1) == 1].any(0).sum())
-    cost = sum(one.cost for one in chosen) + 2 * (len(chosen) - 1) + int(is_known.sum()) // _ROWS_OF_ONE_COST
-    cost += UNFORESEEN_COST * unforeseen
-    return _Fit(cost, chosen, None if own.words else own, colors, own)
+def _near_fits(sources: list[Source], cells: Cells, deadline: float) -> Iterator[_Fit]:
+    """Yield tables with the commonest color of each row, or with that of the input where it is as common."""
+    own = sources[0]
+    task = _table_task(sources, cells)
+    task.set(keeps_unknown=True, unknown_cost=0)
+    for places in _foreseeing(sources, cells, deadline):
+        chosen = tuple(sources[index] for index in places)
+        count = math.prod(one.num_values for one in chosen)
+        if count > _LARGEST_TABLE:
+            continue
+        keys = _codes(chosen, cells.demonstrated)
+        votes = np.bincount(keys * NUM_COLORS + cells.colors, cells.counts, count * NUM_COLORS)
+        votes = votes.reshape(count, NUM_COLORS)
+        copies = np.bincount(keys, cells.counts * _is_copied(own, cells), count)
+        colors = np.where(copies >= votes.max(1), _COPY, votes.argmax(1)).astype(np.uint8)
+        is_known = np.asarray(votes.any(1))
+        if own.words and not is_known[_codes(chosen, cells.asked)].all():
+            continue
+        colors[~is_known] = 0 if own.words else _KEEP
+        yield _Fit(task.cost(places), chosen, None if own.words else own, colors, own)
 
 
 def _codes(chosen: tuple[Source, ...], cells: np.ndarray | slice) -> Int64[np.ndarray, " M"]:
     """Number the values of some sources together: with counts 3 and 4, the values 2 and 1 are number 9."""
-    codes = chosen[0].codes[cells]
+    codes = chosen[0].codes[cells].astype(np.int64)
     for one in chosen[1:]:
         codes = codes * one.num_values + one.codes[cells]
     return codes

@@ -6,13 +6,16 @@ them.
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 from jaxtyping import UInt8
 
+from jaxarc.search.graph import OutputCells
 from jaxarc.search.growth import MIRRORS
+from jaxarc.search.layers import Candidate, RuleLayer
 from jaxarc.search.object_rules import Scene
 
 SOURCES: Final = ("keep", "clear")
@@ -26,31 +29,29 @@ _BASE_COST: Final = 4
 Cells = dict[tuple[int, int], int]  # with their colors
 
 
-class Templates(NamedTuple):
+@dataclass(frozen=True)
+class Templates(RuleLayer):
     """The mirror images in which templates are drawn, and whether the templates stay."""
 
     mirrors: str
     source: str
+    name = "templates"
+    about = "Complete what has cells of a template, with mirror images"
+    example = f"by one of {', '.join(MIRRORS)}, then one of {', '.join(SOURCES)}"
 
-    def __str__(self) -> str:
+    @property
+    def text(self) -> str:
         return f"by {self.mirrors} : {self.source}"
 
     @classmethod
-    def parse(cls, text: str) -> "Templates | str":
-        """Read a rule back from its text; if it says none, return the part that is wrong."""
-        head, _, source = (part.strip() for part in text.partition(":"))
+    def parse(cls, text: str) -> "Templates":
+        head, _, source = (part.strip() for part in text.strip().removeprefix(cls.name).partition(":"))
         mirrors = head.removeprefix("by ").strip()
-        if mirrors not in MIRRORS:
-            return mirrors
-        return cls(mirrors, source) if source in SOURCES else source
-
-    @staticmethod
-    def example() -> str:
-        """Say how such a rule is written."""
-        return f"by one of {', '.join(MIRRORS)}, then one of {', '.join(SOURCES)}"
+        if mirrors not in MIRRORS or source not in SOURCES:
+            raise cls.refusal(source if mirrors in MIRRORS else mirrors)
+        return cls(mirrors, source)
 
     def drawn(self, grid: UInt8[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w"]:
-        """Return what the rule makes of a grid."""
         return self.made(grid, _placements(grid))
 
     def made(self, grid: np.ndarray, placements: "list[_Placement]") -> UInt8[np.ndarray, "h w"]:
@@ -136,10 +137,9 @@ def _placed(
     return _Placement(num_matched, MIRRORS["none"][0], frozenset(matched), cells, frozenset(patches[index]))
 
 
-def learn_templates(
-    inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], _: np.ndarray, deadline: float
-) -> list[tuple[Templates, int]]:
-    """Return the rule that makes each input its output with fewest mirror images, with its cost."""
+def find_templates(canvas: OutputCells, deadline: float) -> list[Candidate]:
+    """Return the rule that makes each input its output with fewest mirror images."""
+    inputs = canvas.graph.inputs[:-1]
     placements: list[list[_Placement]] = []
     for grid in inputs:
         if time.monotonic() > deadline:
@@ -150,7 +150,6 @@ def learn_templates(
     for extra, mirrors in enumerate(_KINDS):
         for source in SOURCES:
             rule = Templates(mirrors, source)
-            made = (rule.made(*one) for one in zip(inputs, placements, strict=True))
-            if all(map(np.array_equal, made, outputs)):
-                return [(rule, _BASE_COST + extra)]
+            if all(map(np.array_equal, map(rule.made, inputs, placements), canvas.outputs)):
+                return canvas.ruled([(rule, _BASE_COST + extra)])
     return []

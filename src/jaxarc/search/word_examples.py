@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float32
 from jaxarc.config import SearchConfig
 from jaxarc.errors import UsageError
 from jaxarc.search.descriptions import Described, Pair, key_indices, keys_of, vocabulary_digest, word_keys
-from jaxarc.search.graph import Limits, StateGraph
+from jaxarc.search.graph import StateGraph
 from jaxarc.search.rounds import Question, search_all
 from jaxarc.search.solve import Found, described
 from jaxarc.search.words import LARGEST, vocabulary
@@ -116,10 +116,10 @@ def dreams(
     """
     colors = sorted({int(color) for grid in inputs for color in np.unique(grid)})
     sides = [side for grid in inputs for side in grid.shape]
-    limits = Limits(_DREAMED_STATES, _DREAMED_STATES, time.monotonic() + 60)
-    graph = StateGraph(inputs, min(2 * max(*sides, 3), LARGEST), vocabulary(colors, colors, (), ()), limits)
-    while graph.cost < _DREAMED_COST and not graph.is_cut:
-        graph.expand()
+    frame = min(2 * max(*sides, 3), LARGEST)
+    words = vocabulary(colors, colors, (), ())
+    graph = StateGraph(inputs, frame, words, _DREAMED_STATES, _DREAMED_STATES)
+    graph.expand(_DREAMED_COST, time.monotonic() + 60)
     states, numbers, _ = graph.image_states
     drawn = random.integers(1, len(states), _DRAWN) if len(states) > 1 else np.zeros(0, np.int64)
     programs = [graph.program(int(states[place])) for place in drawn]

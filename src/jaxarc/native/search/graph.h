@@ -4,6 +4,7 @@
 // computed once and looked up afterwards: of 150 words on 60,000 states most images have been seen.
 #pragma once
 
+#include <chrono>
 #include <map>
 
 #include "lists.h"
@@ -12,6 +13,8 @@
 namespace jaxarc::search {
 
 constexpr int32_t kUnknown = -2;
+constexpr int64_t kChunk = 4096;           // states between two looks at how many there are
+constexpr int64_t kPartCells = 2'000'000;  // of images between two looks at the clock
 
 struct NamedKernel {
   std::string_view name;
@@ -51,12 +54,28 @@ struct Word {
   size_t by = 0;               // the feature of a list word, in kFeatures
   bool is_most = false;        // whether it takes what has the highest value, or what is common or first
   bool is_not = false;         // whether it takes all others
+  int cost = 0;
+  bool keeps_alone = false;    // whether a list of one that it makes is an image
   std::vector<int32_t> known;  // image -> what the word makes of it; of a split the first of its parts in `parts`
   std::vector<int32_t> parts;  // kListLength numbers for each image that is split
+
+  bool takes(bool is_list) const { return kind == Kind::kImage || is_list != (kind == Kind::kSplit); }
+
+  bool makes_list(bool is_list) const {
+    if (kind == Kind::kImage) return is_list;
+    return kind == Kind::kSplit || kind == Kind::kOrder || kind == Kind::kKeep;
+  }
 };
 
 // Numbers of the images of one input: those of a list, or one image and kNone.
 using List = std::array<int32_t, kListLength>;
+
+// What ends an expansion: no word is applied after one of these is reached.
+struct Limits {
+  int64_t max_states;
+  int64_t max_images;
+  double seconds;  // from now on
+};
 
 class Graph {
  public:
@@ -66,8 +85,10 @@ class Graph {
   int64_t num_states() const { return index_.size(); }
 
   // Return the number of a word; kNone if there is none of this name.
-  int declare(std::string_view name, const std::string& first, const std::string& second) {
+  int declare(std::string_view name, const std::string& first, const std::string& second, int cost, bool keeps_alone) {
     Word word;
+    word.cost = cost;
+    word.keeps_alone = keeps_alone;
     word.arguments.frame = frame_;
     word.arguments.text = first;
     word.arguments.steps = rays_of(name == "attract" ? "cross" : name == "connect" && first == "cross" ? "rows" : first);
@@ -109,29 +130,46 @@ class Graph {
     return word.known[static_cast<size_t>(number)];
   }
 
-  int64_t level_size(int cost, bool is_list) { return static_cast<int64_t>(level(cost, is_list).size()); }
-
-  // Apply a word to some states of a level; keep those that have an answer for every input and are new.
-  void expand(int word_number, int cost, bool is_list, int64_t first, int64_t last, int target_cost, bool keeps_alone) {
-    const Kind kind = words_[static_cast<size_t>(word_number)].kind;
-    const bool makes_lists = kind == Kind::kImage ? is_list
-                                                  : kind == Kind::kSplit || kind == Kind::kOrder || kind == Kind::kKeep;
-    const std::vector<int32_t>& sources = level(cost, is_list);
-    std::vector<List> lists(static_cast<size_t>(num_inputs_));
-    for (int64_t place = first; place < last; place++) {
-      const int32_t state = sources[static_cast<size_t>(place)];
-      bool is_valid = true;
-      bool has_two = false;
-      for (int input = 0; input < num_inputs_ && is_valid; input++) {
-        List& list = lists[static_cast<size_t>(input)];
-        list = applied(word_number, list_of(state, input));
-        is_valid = list[0] != kNone;
-        has_two |= list[1] != kNone;
+  // Make all images of each next cost up to one; before those of a cost the lists of one less, which only they need. A
+  // state of cost 1 with words of cost 2, then one of cost 2 with words of cost 1, make those of cost 3. Where the time
+  // ends, the cost stays, and the next call goes on there; where there are too many states, it rises without them.
+  void expand(int cost, const Limits& limits) {
+    const auto begin = std::chrono::steady_clock::now();
+    const int64_t part = std::max<int64_t>(kPartCells / (int64_t{num_inputs_} * frame_ * frame_), 1);
+    for (is_late_ = false; cost_ < cost; cost_++, at_ = {}) {
+      for (; at_.makes_images < 2 && !is_full_; at_.makes_images++, at_.source = 0) {
+        const int target = cost_ + at_.makes_images;
+        for (; at_.source < 2 * target && !is_full_; at_.source++, at_.word = 0) {
+          const int source = at_.source / 2;
+          const bool is_list = at_.source % 2 != 0;
+          const int64_t count = static_cast<int64_t>(level(source, is_list).size());
+          for (; at_.word < words_.size() && !is_full_; at_.word++, at_.first = 0) {
+            const Word& word = words_[at_.word];
+            if (source + word.cost != target || !word.takes(is_list)) continue;
+            if (word.makes_list(is_list) == (at_.makes_images != 0)) continue;
+            do {
+              const bool begins_chunk = at_.first % kChunk == 0;
+              is_full_ |= begins_chunk && (num_states() >= limits.max_states || store_.size() >= limits.max_images);
+              if (is_full_) break;
+              const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+              is_late_ = spent.count() > limits.seconds;
+              if (is_late_) return;
+              const int64_t chunk_end = (at_.first / kChunk + 1) * kChunk;
+              const int64_t last = std::min({at_.first + part, chunk_end, count});
+              apply(static_cast<int>(at_.word), source, is_list, at_.first, last, target);
+              num_applied_ += last - at_.first;
+              at_.first = last;
+            } while (at_.first < count);
+          }
+        }
       }
-      if (!is_valid || (makes_lists && !has_two && !keeps_alone)) continue;
-      add(lists, makes_lists && has_two, state, word_number, target_cost);
     }
   }
+
+  int cost() const { return cost_; }               // up to which states are known
+  int64_t num_applied() const { return num_applied_; }
+  bool is_full() const { return is_full_; }        // whether there are as many states or images as there may be
+  bool is_late() const { return is_late_; }        // whether the last expansion ran out of time
 
   // Call `visit(state, numbers, cost)` for each state that is one image for each input.
   template <typename Visit>
@@ -162,6 +200,27 @@ class Graph {
   }
 
   std::vector<int32_t>& level(int cost, bool is_list) { return levels_[{cost, is_list}]; }
+
+  // Apply a word to some states of a level; keep those that have an answer for every input and are new.
+  void apply(int word_number, int cost, bool is_list, int64_t first, int64_t last, int target_cost) {
+    const bool makes_lists = words_[static_cast<size_t>(word_number)].makes_list(is_list);
+    const bool keeps_alone = words_[static_cast<size_t>(word_number)].keeps_alone;
+    const std::vector<int32_t>& sources = level(cost, is_list);
+    std::vector<List> lists(static_cast<size_t>(num_inputs_));
+    for (int64_t place = first; place < last; place++) {
+      const int32_t state = sources[static_cast<size_t>(place)];
+      bool is_valid = true;
+      bool has_two = false;
+      for (int input = 0; input < num_inputs_ && is_valid; input++) {
+        List& list = lists[static_cast<size_t>(input)];
+        list = applied(word_number, list_of(state, input));
+        is_valid = list[0] != kNone;
+        has_two |= list[1] != kNone;
+      }
+      if (!is_valid || (makes_lists && !has_two && !keeps_alone)) continue;
+      add(lists, makes_lists && has_two, state, word_number, target_cost);
+    }
+  }
 
   List list_of(int32_t state, int input) const {
     const State& own = states_[static_cast<size_t>(state)];
@@ -321,6 +380,16 @@ class Graph {
   std::vector<int32_t> image_states_;
   std::map<std::pair<int, bool>, std::vector<int32_t>> levels_;
   std::vector<int32_t> row_;
+  struct {
+    int makes_images = 0;  // 0: the lists of one cost less, 1: the images of a cost
+    int source = 0;        // twice the cost of the states, and 1 more for lists
+    size_t word = 0;
+    int64_t first = 0;  // of the states
+  } at_;                // where an expansion goes on
+  int cost_ = 0;
+  int64_t num_applied_ = 0;
+  bool is_full_ = false;
+  bool is_late_ = false;
 };
 
 }  // namespace jaxarc::search

@@ -55,19 +55,23 @@ void jaxarc_search_sizes(void* graph, int64_t count, const int64_t* numbers, int
   }
 }
 
-int32_t jaxarc_search_declare(void* graph, const char* name, const char* first, const char* second) {
-  return graph_at(graph).declare(name, first, second);
+int32_t jaxarc_search_declare(void* graph, const char* name, const char* first, const char* second, int32_t cost,
+                              int32_t keeps_alone) {
+  return graph_at(graph).declare(name, first, second, cost, keeps_alone != 0);
 }
 
 void jaxarc_search_start(void* graph, const int32_t* numbers) { graph_at(graph).start(numbers); }
 
-int64_t jaxarc_search_level_size(void* graph, int32_t cost, int32_t is_list) {
-  return graph_at(graph).level_size(cost, is_list != 0);
-}
-
-void jaxarc_search_expand(void* graph, int32_t word, int32_t cost, int32_t is_list, int64_t first, int64_t last,
-                          int32_t target_cost, int32_t keeps_alone) {
-  graph_at(graph).expand(word, cost, is_list != 0, first, last, target_cost, keeps_alone != 0);
+// Write the cost up to which states are known, how many words were applied, and whether there are too many states;
+// return whether the time ended before the cost was reached.
+int32_t jaxarc_search_expand(void* graph, int32_t cost, int64_t max_states, int64_t max_images, double seconds,
+                             int64_t* progress) {
+  Graph& own = graph_at(graph);
+  own.expand(cost, {max_states, max_images, seconds});
+  *progress++ = own.cost();
+  *progress++ = own.num_applied();
+  *progress = own.is_full();
+  return own.is_late();
 }
 
 int64_t jaxarc_search_num_image_states(void* graph) { return graph_at(graph).num_image_states(); }
@@ -144,14 +148,19 @@ int64_t jaxarc_search_stack(int64_t count, int64_t words, const Bits* good, cons
   return PieceBits{good, bad, costs, count, words}.stack(needed, first, most, chosen);
 }
 
-// Write three sources, -1 for none, and the cost of each table, as far as there is room; return how many there are.
+// Write four sources, -1 for none, and the cost of each table, as far as there is room; return how many there are.
 int64_t jaxarc_search_tables(const TableTask* task, int64_t room, int32_t* found) {
   const std::vector<RightTable> tables = right_tables(*task);
   for (size_t i = 0; i < tables.size() && static_cast<int64_t>(i) < room; i++) {
-    found = std::copy_n(tables[i].chosen.data(), 3, found);
+    found = std::copy_n(tables[i].chosen.data(), 4, found);
     *found++ = tables[i].cost;
   }
   return static_cast<int64_t>(tables.size());
+}
+
+// Return the cost of a table of up to four sources, -1 for none.
+int32_t jaxarc_search_table_cost(const TableTask* task, const int32_t* chosen) {
+  return TableCheck(*task).cost({chosen[0], chosen[1], chosen[2], chosen[3]});
 }
 
 // Write the faults of tables with one more source, for each source whose table is not too large.

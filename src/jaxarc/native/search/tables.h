@@ -30,7 +30,7 @@ struct TableTask {
   int64_t rows_of_one_cost;
 };
 
-using Chosen = std::array<int32_t, 3>;  // sources, kNone at the end
+using Chosen = std::array<int32_t, 4>;  // sources, kNone at the end
 
 struct RightTable {
   Chosen chosen;
@@ -44,8 +44,7 @@ class TableCheck {
   explicit TableCheck(const TableTask& task) : task_(task) {}
 
   bool is_right(const Chosen& chosen) {
-    rows_ = 1;
-    for (int32_t source : chosen) rows_ *= source == kNone ? 1 : task_.num_values[source];
+    rows_ = num_rows(chosen);
     if (rows_ < 2 || rows_ > task_.most_rows) return false;
     table_.assign(static_cast<size_t>(rows_), kOpen);
     bool has_several = false;
@@ -69,30 +68,24 @@ class TableCheck {
     return true;
   }
 
-  // What the table costs that was looked at last; -1 where the test input has a row that it lacks, and nothing is kept.
-  // It is dear if it lacks a row, or if a demonstration has a row that no other one has.
+  // What a table costs; -1 where the test input has a row that it lacks, and nothing is kept. It is dear if it lacks a
+  // row, or if a demonstration has a row that no other one has.
   int32_t cost(const Chosen& chosen) {
-    int64_t cost = task_.base_cost, sources = 0;
-    for (int32_t source : chosen) {
-      if (source == kNone) continue;
-      cost += task_.costs[source];
-      sources++;
+    constexpr uint8_t kNobody = 255, kMany = 254;
+    owners_.assign(static_cast<size_t>(num_rows(chosen)), kNobody);
+    for (int64_t i = 0; i < task_.count; i++) {
+      uint8_t& owner = owners_[row(chosen, task_.codes, task_.count, i)];
+      owner = owner == kNobody || owner == task_.pairs[i] ? task_.pairs[i] : kMany;
     }
-    cost += 2 * (sources - 1);
-    int64_t known = 0;
+    int64_t cost = task_.base_cost - 2, known = 0;
+    for (int32_t source : chosen) cost += source == kNone ? 0 : task_.costs[source] + 2;
     for (int64_t i = 0; i < task_.num_asked; i++) {
-      known += table_[row(chosen, task_.asked_codes, task_.num_asked, i)] != kOpen;
+      known += owners_[row(chosen, task_.asked_codes, task_.num_asked, i)] != kNobody;
     }
     if (known < task_.num_asked) {
       if (task_.keeps_unknown == 0) return -1;
       const double share = static_cast<double>(known) / static_cast<double>(task_.num_asked);
       cost += task_.unknown_cost + static_cast<int64_t>(static_cast<double>(task_.unknown_cost) * (1 - share));
-    }
-    constexpr uint8_t kNobody = 255, kMany = 254;
-    owners_.assign(static_cast<size_t>(rows_), kNobody);
-    for (int64_t i = 0; i < task_.count; i++) {
-      uint8_t& owner = owners_[row(chosen, task_.codes, task_.count, i)];
-      owner = owner == kNobody || owner == task_.pairs[i] ? task_.pairs[i] : kMany;
     }
     bool is_unforeseen[256] = {};
     int64_t filled = 0, unforeseen = 0;
@@ -107,6 +100,12 @@ class TableCheck {
 
  private:
   static constexpr uint8_t kOpen = 254, kSeveral = 255;
+
+  int64_t num_rows(const Chosen& chosen) const {
+    int64_t rows = 1;
+    for (int32_t source : chosen) rows *= source == kNone ? 1 : task_.num_values[source];
+    return rows;
+  }
 
   size_t row(const Chosen& chosen, const uint8_t* codes, int64_t count, int64_t cell) const {
     size_t number = codes[chosen[0] * count + cell];
@@ -141,16 +140,16 @@ struct PairBits {
   template <typename Visit>
   void each(int64_t most, Visit visit) const {
     for (int64_t a = 0; a < task.num_sources; a++) {
-      if (!leaves({a}) && !visit(Chosen{int32_t(a), kNone, kNone})) return;
+      if (!leaves({a}) && !visit(Chosen{int32_t(a), kNone, kNone, kNone})) return;
     }
     for (int64_t a = 0; a < task.num_sources; a++) {
       for (int64_t b = a + 1; b < task.num_sources; b++) {
-        if (!leaves({a, b}) && !visit(Chosen{int32_t(a), int32_t(b), kNone})) return;
+        if (!leaves({a, b}) && !visit(Chosen{int32_t(a), int32_t(b), kNone, kNone})) return;
       }
     }
     for (int64_t a = 1; a < task.num_sources && most > 2; a++) {
       for (int64_t b = a + 1; b < task.num_sources && task.are_few[a]; b++) {
-        if (task.are_few[b] && !leaves({0, a, b}) && !visit(Chosen{0, int32_t(a), int32_t(b)})) return;
+        if (task.are_few[b] && !leaves({0, a, b}) && !visit(Chosen{0, int32_t(a), int32_t(b), kNone})) return;
       }
     }
   }

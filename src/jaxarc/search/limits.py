@@ -1,0 +1,44 @@
+"""The tuned numbers of the order in which a search works: each with its unit, and why there is such a number.
+
+They were tuned on training tasks, by the outputs that are solved in a given time (docs/search.md, "What the forms
+solve"). Costs are those of programs: a word of lists costs 1, a word of images 2.
+"""
+
+from typing import Final, NamedTuple
+
+
+class Limits(NamedTuple):
+    """How far each stage goes before the next one begins."""
+
+    # Costs of states. Another image word costs 2, and there are about 150.
+    first_cost: int = 2  # one image word: a look at all that is simple, in a tenth of a second
+    second_cost: int = 4  # two image words: seconds; all namings and sides come before states that cost more
+    ranked_cost: int = 3  # with colors named by rank: the time goes to the other namings, which explain more
+
+    # Costs of candidates, and the charges for what is often wrong though it fits.
+    sure_cost: int = 16  # a program that fits and costs more is often wrong, so that other namings are tried, too
+    turned_cost: int = 6  # for a side that each grid chooses by its cells: three words, as one of six sides is
+    stray_cost: int = 20  # for a color that neither an output nor the test input has: answers rarely have one
+    missed_cost: int = 25  # for a demonstration that is not explained; more than for one explained by heart, 10
+    fewest_explained: int = 2  # demonstrations that say something without the one that is left out
+
+    # Shares of the time.
+    words_share: float = 0.7  # until then words are applied; the rest is for what the finders make of the states
+    guided_share: float = 0.3  # for the likeliest words, as they may be misjudged
+    left_out_share: float = 0.15  # for programs that explain all demonstrations but one: a graph for each one left out
+    rules_share: float = 0.08  # for each form of rules under each naming: all forms of two namings take half
+
+    # Numbers of candidates.
+    second_programs: int = 2  # answers from which a second program starts: each needs a graph of its own
+    rules: int = 3  # rules of one form that are candidates: others cost more, and a task has few attempts
+    exact_pieces: int = 6  # single pieces that equal all outputs, the cheapest: the same
+    starts: int = 24  # first pieces from which stacks grow, since the piece with most right cells may mislead
+    starts_of_some: int = 6  # the same for a set of demonstrations, of which there are many
+    sets_of_some: int = 30  # sets of demonstrations that are explained alone, the largest first: all of five
+    layers: int = 6  # of a stack; with more it paints the outputs by heart
+
+    # Memory.
+    copies: int = 4  # of an image: in the table, twice while that grows, and in work on it
+
+
+LIMITS: Final = Limits()
