@@ -1,4 +1,4 @@
-"""Measure what the learned posterior gains the program search: five folds over training tasks, for docs/search.md.
+"""Measure what the learned posterior gains the program search: five folds over training tasks, for docs/results.md.
 
     python benchmarks/search_guidance.py search searched.jsonl             # unguided; begins where it was stopped
     python benchmarks/search_guidance.py learn searched.jsonl weights      # without each fold in turn

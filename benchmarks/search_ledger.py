@@ -1,4 +1,4 @@
-"""Count what solves the training outputs of ARC-AGI-1, by halves and folds of the tasks, for docs/search.md.
+"""Count what solves the training outputs of ARC-AGI-1, by halves and folds of the tasks, for docs/results.md.
 
     python benchmarks/search_ledger.py look --json look.json
     python benchmarks/search_ledger.py check --json check.json --against before.json

@@ -15,14 +15,15 @@ from jaxarc.games.game import HEX_COLORS
 FOLDER = Path(__file__).parent / "images" / "games"
 LEVEL = 4
 SIDE = 12  # pixels of a cell
+SHOWN = 96  # pixels of a picture
 STRIP = ("crates", "pipes", "fire", "flood", "mirrors", "ice")  # of the README
 HEIGHT, GAP = 120, 12  # pixels of the strip
 
 
 def picture(name: str) -> str:
-    """Return a level of a game as SVG."""
+    """Return a level of a game as a square SVG, the level in its middle."""
     drawn, width, height = _squares(name)
-    return _svg(name, drawn, width, height)
+    return _svg(name, drawn, (width, height), (SHOWN, SHOWN))
 
 
 def strip() -> str:
@@ -33,7 +34,8 @@ def strip() -> str:
         scale = HEIGHT / height
         drawn.append(f"<g transform='translate({left:g} 0) scale({scale:g})'>{squares}</g>")
         left = round(left + width * scale + GAP)
-    return _svg(f"Levels of {', '.join(STRIP)}", "\n".join(drawn), left - GAP, HEIGHT)
+    size = (left - GAP, HEIGHT)
+    return _svg(f"Levels of {', '.join(STRIP)}", "\n".join(drawn), size, size)
 
 
 def _squares(name: str) -> tuple[str, int, int]:
@@ -50,10 +52,12 @@ def _squares(name: str) -> tuple[str, int, int]:
     return "\n".join(parts), width, height
 
 
-def _svg(title: str, drawn: str, width: int, height: int) -> str:
+def _svg(title: str, drawn: str, size: tuple[int, int], shown: tuple[int, int]) -> str:
+    """Return a drawing of some size; it is shown in another, in the middle of it."""
     return (
-        f"<svg xmlns='http://www.w3.org/2000/svg' width='{width}' height='{height}' viewBox='0 0 {width} {height}' "
-        f"role='img' shape-rendering='crispEdges'>\n<title>{title}</title>\n{drawn}\n</svg>\n"
+        f"<svg xmlns='http://www.w3.org/2000/svg' width='{shown[0]}' height='{shown[1]}' "
+        f"viewBox='0 0 {size[0]} {size[1]}' role='img' shape-rendering='crispEdges'>\n"
+        f"<title>{title}</title>\n{drawn}\n</svg>\n"
     )
 
 

@@ -18,6 +18,7 @@ from jaxarc.agents import load_game_agent, read_metrics
 from jaxarc.files import write_whole
 from jaxarc.games.explorer import explore
 from jaxarc.games.frames import OwnFrames
+from jaxarc.games.game import ACTION_NAMES
 from jaxarc.games.game_speed import measure_speed
 from jaxarc.games.level_solver import solve
 from jaxarc.runs import RunFolder
@@ -25,28 +26,6 @@ from jaxarc.runs import RunFolder
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "docs" / "games.json"
 MAX_ACTIONS = 500  # in one level
-MECHANICS = {
-    "bridges": "moves and clicks, collecting, spending",
-    "crates": "pushing, undo",
-    "fire": "automaton, timer",
-    "flood": "clicks, graph, budget",
-    "fog": "fog, maze",
-    "gravity": "gravity, act",
-    "ice": "sliding",
-    "keys": "keys and doors",
-    "lamps": "clicks, toggle",
-    "mirrors": "rays, pushing, toggle",
-    "order": "collecting in order",
-    "paint": "template, act",
-    "path": "no revisiting, undo",
-    "patrol": "enemies, act",
-    "pipes": "pipes and graph, clicks",
-    "plates": "plates and gates, pushing",
-    "portals": "teleports",
-    "shifts": "template, sliding tiles, clicks",
-    "torus": "torus, collecting",
-    "twins": "several avatars",
-}
 
 
 def measure(name: str, python: str | None) -> dict:
@@ -97,17 +76,17 @@ def _agent(row: dict) -> str:
 
 def table(rows: list[dict]) -> str:
     lines = [
-        "| Game | Mechanics | Levels | Solver's actions | Actions/s | arcengine's | Explorer | PPO |",
-        "|---|---|---|---|---|---|---|---|",
+        "| Game | What to do | Fewest actions | Actions/s | Explorer | PPO |",
+        "|---|---|---|---|---|---|",
     ]
     for row in rows:
-        levels = f"{len(row['actions'])}{' +' if row['random_levels'] else ''}"
-        solver = " ".join(map(str, row["actions"]))
+        name = row["game"]
+        game = jaxarc.games.game(name)
+        actions = ", ".join(ACTION_NAMES[number] for number in game.actions)
+        fewest = f"{' '.join(map(str, row['actions']))}{' +' if row['random_levels'] else ''}"
         speed = f"{row['actions_per_second'] / 1e6:.2f} M"
-        other = f"{row['arcengine_per_second'] / 1e3:.1f} k" if "arcengine_per_second" in row else ""
-        lines.append(
-            f"| {row['game']} | {MECHANICS[row['game']]} | {levels} | {solver} | {speed} | {other} | {_agent(row)} |"
-        )
+        shown = f"![{name}](images/games/{name}.svg) {name}"
+        lines.append(f"| {shown} | {game.about} *({actions})* | {fewest} | {speed} | {_agent(row)} |")
     return "\n".join(lines)
 
 

@@ -4,6 +4,7 @@ python docs/make_results.py
 """
 
 import json
+import re
 from pathlib import Path
 
 DOCS = Path(__file__).parent
@@ -22,24 +23,56 @@ SECTIONS = (
 )
 HEAD = """# Results
 
-Every measurement of this project, with the command that repeats it. `python docs/make_results.py` writes this page from
-the files of `benchmarks/results/`. Tables are of different days and machines, so compare within one only. A shared
-machine varies by a fifth from run to run: trust ratios of one run, and repeat a figure on your own machine.
+Every measurement of this project, with the command that repeats it. These ten matter most:
+
+{key_figures}
+
+`python docs/make_results.py` writes this page from the files of `benchmarks/results/`. Tables are of different days and
+machines, so compare within one only. A shared machine varies by a fifth from run to run: trust ratios of one run.
 
 Tables that name JAX 0.10.2, and the learning figures on other pages, were made with a JAX that
-[computes some wrong numbers](install.md#sound-numbers). The programs here do not show it. `ladder_l2_small` was trained
-with 0.10.2, with 0.10.2 without its wrong fusions, and with 0.11.2. Losses agree to rounding in the first twelve
-updates, and all three solve 99.7 % of the training pairs and 100 % of the unseen ones.
+[computes some wrong numbers](install.md#sound-numbers). The programs here do not show it: `ladder_l2_small`, trained
+with 0.10.2, with 0.10.2 without its wrong fusions, and with 0.11.2, solves 99.7 % of the training pairs each time, and
+100 % of the unseen ones.
 """
+PEERS = ("peer_tables", "Many environments", "steps of 1,024")
+FREEZE = ("search", "Three freezes")
+KEY_FIGURES = (  # what it is; section, table and row, each by the beginning of its name; column
+    ("Steps per second on one core: 1,024 environments, 30x30, random box actions", *PEERS, 1),
+    ("JaxARC under `vmap`, and how many times as fast jaxarc is", *PEERS, 2),
+    ("JaxARC in its best mode", *PEERS, 4),
+    ("Steps per second while PPO learns: 5x5, 256 environments", "training", "Shares", "with learning", 1),
+    ("1,024 Gymnasium environments, box actions, steps per second", "interfaces", "1,024", "`NextStep`", 2),
+    ("Two cores over one", "scaling", "Devices", "`speedup-2`", 2),
+    ("The compiled train step of a surrogate over the plain one", "surrogates", "The compiled", "`speedup", 1),
+    (
+        "Hidden answers of ARC-AGI-1's evaluation: outputs that the search solves in ten minutes",
+        *FREEZE,
+        "arc-agi-1/ev",
+        1,
+    ),
+    ("The same with an hour allowed", *FREEZE, "arc-agi-1/evaluation, an hour", 1),
+    ("The same of ARC-AGI-2's evaluation", *FREEZE, "arc-agi-2", 1),
+)
 
 
 def results_page() -> str:
-    parts = [HEAD]
-    for name in SECTIONS:
-        section = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    sections = {name: json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8")) for name in SECTIONS}
+    parts = [HEAD.format(key_figures="\n".join(key_figures(sections)))]
+    for section in sections.values():
         parts.append(f"## {section['section']}\n")
         parts.extend(table_text(table) for table in section["tables"])
     return "\n".join(parts)
+
+
+def key_figures(sections: dict[str, dict]) -> list[str]:
+    lines = [row_text(["Figure", "Of what"]), "|---|---|"]
+    for what, section, title, row_name, column in KEY_FIGURES:
+        table = next(table for table in sections[section]["tables"] if table["title"].startswith(title))
+        row = next(row for row in table["rows"] if row[0].startswith(row_name))
+        anchor = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", table["title"]).lower())
+        lines.append(row_text([f"[{row[column].strip('*')}](#{anchor})", what]))
+    return lines
 
 
 def table_text(table: dict) -> str:

@@ -63,21 +63,15 @@ def load_script(name):
 def test_the_table_of_the_page_is_that_of_the_measurements_and_has_all_games():
     script = load_script("make_game_table")
     rows = json.loads(script.TABLE.read_text(encoding="utf-8"))
-    assert [row["game"] for row in rows] == list(jaxarc.games.NAMES) == list(script.MECHANICS)
+    assert [row["game"] for row in rows] == list(jaxarc.games.NAMES)
     for row in rows:
         assert row["actions"] == [level.baseline for level in jaxarc.games.game(row["game"]).levels]
         assert row["compile_seconds"] <= 5
     assert script.table(rows) in (ROOT / "docs" / "games.md").read_text(encoding="utf-8")
 
 
-def test_the_page_has_each_game_and_the_pictures_are_those_of_the_levels():
+def test_the_pictures_are_those_of_the_levels():
     script = load_script("make_game_pictures")
-    page = (ROOT / "docs" / "games.md").read_text(encoding="utf-8")
     for name in jaxarc.games.NAMES:
-        game = jaxarc.games.game(name)
-        baselines = [level.baseline for level in game.levels]
-        assert f"| {name} | {game.about} |" in page
-        assert f"{min(baselines)} to {max(baselines)}{' +' if game.generate else ''} |" in page
-        assert f"images/games/{name}.svg" in page
         assert (script.FOLDER / f"{name}.svg").read_text(encoding="utf-8") == script.picture(name)
     assert (script.FOLDER.parent / "games.svg").read_text(encoding="utf-8") == script.strip()
