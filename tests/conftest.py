@@ -113,7 +113,7 @@ def _slow_tests(path):
 
 
 def _names_of(test):
-    """Of ``envs/test_a.py::test_b[c]``: ``envs``, ``envs/test_a.py``, ``envs/test_a.py::test_b`` and itself."""
+    """The folders, the file, the test without its case, and itself: all that a line of slow_tests.txt may name."""
     file, _, name = test.partition("::")
     folders = [str(folder) for folder in pathlib.PurePosixPath(file).parents][-2::-1]
     return [*folders, file, f"{file}::{name.partition('[')[0].rpartition('::')[2]}", test]
