@@ -32,6 +32,7 @@ LEAF = {
     "native",
     "lazy",
     "jobs",
+    "words",
 }
 CORE = LEAF | {"config", "utils", "envs", "tasks.task", "tasks.buffer", "unroll"}
 TASKS = {"tasks", "datasets"}
@@ -48,6 +49,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "lazy": {"errors", "extras", "files"},
     "jobs": {"errors"},
     "notebooks": set(),
+    "words": set(),
     "types": {"constants", "notebooks", "host_arrays", "device_arrays"},
     "prng": {"constants", "types", "device_arrays"},
     "config": LEAF,

@@ -15,10 +15,11 @@ import typer
 from jaxtyping import Float64
 from rich.console import Console
 
-from jaxarc.cli.console import escape, mean_number, mean_share, number_table, percent, print_line, warn
+from jaxarc.cli.console import escape, number_table, print_line, warn
 from jaxarc.errors import UsageError
 from jaxarc.runs import RunFolder
 from jaxarc.runs.folder import read_table
+from jaxarc.words import mean_number, mean_share, percent
 
 _NOT_THE_EXPERIMENT: Final = (
     *("logging.", "checkpoint.", "parallel.", "versions."),

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from jaxarc.agents import EditAgent
 from jaxarc.agents.saved_agent import SavedRun
-from jaxarc.cli.console import DEFAULT_FORMAT, DEFAULT_SIDE, escape, number_table, percent, progress_bar
+from jaxarc.cli.console import DEFAULT_FORMAT, DEFAULT_SIDE, escape, number_table, progress_bar
 from jaxarc.cli.search_command import Programs, search_tasks
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.config import ConfigValidationError, EvaluationConfig, JaxArcConfig, SearchConfig
@@ -53,6 +53,7 @@ from jaxarc.lazy import line_of, load_code
 from jaxarc.nn import products_in
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.runs import RunFolder, locate_run
+from jaxarc.words import percent
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from rich.table import Table
 from typer.core import TyperCommand
 
 from jaxarc.agents import Experiment
-from jaxarc.agents.train import AgentResult
-from jaxarc.cli.console import ConfigOption, LiveLine, QuietOption, escape, mean_share, number_table, warn
+from jaxarc.cli.console import ConfigOption, QuietOption, escape, number_table, warn
+from jaxarc.cli.presenter import LiveReports, draw_curves, show_closing, show_lines, show_results
 from jaxarc.cli.settings import (
     AnyExperiment,
     as_field,
@@ -35,19 +35,17 @@ from jaxarc.cli.training_runs import (
     GameRun,
     SurrogateRun,
     agent_session,
-    last_reports,
-    measured_parts,
     surrogate_session,
 )
 from jaxarc.config import ConfigValidationError
 from jaxarc.errors import visible
 from jaxarc.parallel import ProcessError, allgather_text, is_distributed, is_primary
-from jaxarc.runs import RunFolder, TrainingDivergedError, create_run_folder, open_run_folder
+from jaxarc.runs import RunFolder, TrainingDivergedError, TrainResult, create_run_folder, open_run_folder
 from jaxarc.runs.folder import RunReport, make_new_folder, remove_unused
 from jaxarc.runs.run_state import require_same_choices
 from jaxarc.runs.writers import LogWriters, check_extras, open_log_writers
 from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
-from jaxarc.surrogate.surrogate_training import SurrogateResult
+from jaxarc.words import Words, last_reports, said
 
 _PARAGRAPHS: Final = (
     "Train an agent on real ARC tasks, and measure it on tasks that it never saw.",
@@ -166,10 +164,8 @@ def report_if_finished(folder: RunFolder, experiment: AnyExperiment, console: Co
     return is_finished
 
 
-def learn(
-    experiment: AnyExperiment, console: Console, resume: RunFolder | None = None
-) -> AgentResult | SurrogateResult:
-    """Train agents or a surrogate in a new run folder, or go on in an old one, and print the course of the run.
+def learn(experiment: AnyExperiment, console: Console, resume: RunFolder | None = None) -> tuple[Words, TrainResult]:
+    """Train in a new run folder, or go on in an old one, and print the course of the run.
 
     A new folder in which nothing was learned is removed.
     """
@@ -182,24 +178,24 @@ def learn(
         run = SurrogateRun(experiment) if is_surrogate else (GameRun if learns_game else AgentRun)(experiment)
         folder = _shared(lambda: resume or create_run_folder(run.experiment))
         with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
-            lines = [*run.announcement(), f"Run folder: {escape(str(folder.path))}"]
-            console.print("\n".join(lines), highlight=False, soft_wrap=True)
+            words = run.words(folder)
+            show_lines([*words.announcement, f"Run folder: {folder.path}"], console)
             run.prepare(console)
-            outcome = _learn(run, folder, console, resumes=resume is not None)
+            outcome = _learn(run, words, folder, console, resumes=resume is not None)
         if is_primary():
-            run.draw(outcome, folder)
-        run.show(outcome, folder, console)
-        console.print(_closing(run, outcome, folder, time.perf_counter() - start), highlight=False, soft_wrap=True)
-    return outcome
+            draw_curves(words, outcome.reports, folder)
+        show_results(run.results(outcome, folder), folder, console)
+        show_closing(words, outcome, folder, console, time.perf_counter() - start)
+    return words, outcome
 
 
-def _learn(run: AgentRun | SurrogateRun, folder: RunFolder, console: Console, *, resumes: bool) -> Any:
+def _learn(run: AgentRun | SurrogateRun, words: Words, folder: RunFolder, console: Console, *, resumes: bool) -> Any:
     """Train until it is done or a signal ends it; every report goes to the terminal and to the loggers."""
     loggers = open_log_writers(run.experiment, folder) if is_primary() else []
     # Several processes stop together from the start; one by itself quits at once where nothing was learned.
     with (
         GracefulStop(keeps=is_distributed()) as stop,
-        LogWriters([*loggers, LiveReports(run, console)], warn) as writers,
+        LogWriters([*loggers, LiveReports(words, len(run.experiment.seeds), console)], warn) as writers,
     ):
 
         def note(report: RunReport) -> None:
@@ -207,45 +203,6 @@ def _learn(run: AgentRun | SurrogateRun, folder: RunFolder, console: Console, *,
             stop.keeps |= report.update > 0
 
         return run.train(folder, note, lambda: stop.is_set, resume=resumes)
-
-
-class LiveReports:
-    """Shows reports on a live line; a writer of reports, open from its start.
-
-    The reports of several seeds come one after the other and make one line.
-    """
-
-    def __init__(self, run: AgentRun | SurrogateRun, console: Console):
-        self._run: Any = run  # whose reports come
-        self._line = LiveLine(console, run.experiment.num_updates)
-        self._measured = ""
-        self._gathered: list[RunReport] = []  # of one update, from the seeds so far
-        self.close = self._line.close
-
-    def write(self, report: RunReport) -> None:
-        """Show the newest reports, when that of the last seed is there."""
-        self._gathered.append(report)
-        if len(self._gathered) == len(self._run.experiment.seeds):
-            self._measured = self._run.measured(self._gathered) or self._measured
-            parts = [*self._run.live_parts(self._gathered), self._measured]
-            self._line.show(self._run.unit, report.update, parts)
-            self._gathered = []
-
-
-def _closing(run: Any, outcome: Any, folder: RunFolder, seconds: float) -> str:
-    last = outcome.reports[-1]
-    count = run.experiment.num_updates
-    ending = "Stopped early, and kept what was learned," if outcome.interrupted else "Done"
-    share = "" if last.update == count else f" after {last.update} of {count} {run.unit}s"
-    files = [path.name for path in sorted(folder.path.iterdir()) if not path.name.startswith(".")]
-    return "\n".join(
-        [
-            f"{ending}{share} in {seconds:.0f} s: {outcome.compile_seconds:.0f} s compiling, {last.seconds:.0f} s "
-            f"{run.learned(last)}.",
-            f"{escape(str(folder.path))}: {', '.join(files)}",
-            *run.advice(folder),
-        ]
-    )
 
 
 def _shared(make: Callable[[], RunFolder]) -> RunFolder:
@@ -340,14 +297,15 @@ def _fill_sweep(
         name = f"{experiment.logging.run_name}-{number:0{len(str(len(experiments)))}}"
         logging = experiment.logging.replace(run_root=str(folder), run_name=name)
         try:
-            outcome = learn(experiment.replace(logging=logging), console)
+            words, outcome = learn(experiment.replace(logging=logging), console)
         except TrainingDivergedError as error:
             console.print(f"[bold red]Diverged:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
             table.add_row(str(number), "\n".join(differing), "-", "-", "-", "diverged")
             all_done = False
             continue
         last = outcome.reports[-1]
-        numbers = _score(outcome), f"{last.samples:,}", f"{last.seconds:.1f}"
+        score = "\n".join(said(words.score, last_reports(outcome.reports))) or "-"
+        numbers = score, f"{last.samples:,}", f"{last.seconds:.1f}"
         table.add_row(str(number), "\n".join(differing), *numbers, "stopped" if outcome.interrupted else "done")
         if outcome.interrupted:
             break
@@ -365,9 +323,3 @@ def _sweep_folder(experiments: Sequence[AnyExperiment]) -> Path:
         raise ConfigValidationError(f"jaxarc train: a sweep has one logging.run_root, got {', '.join(sorted(roots))}")
     name = f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{experiments[0].logging.run_name}-sweep"
     return make_new_folder(Path(*roots), name)
-
-
-def _score(outcome: Any) -> str:
-    if isinstance(outcome, SurrogateResult):
-        return "\n".join(measured_parts(outcome.reports[-1]))
-    return mean_share(report.evaluation_solve_rate for report in last_reports(outcome.reports))

@@ -2,15 +2,14 @@
 
 import dataclasses
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import jax
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from jaxarc.agents import Experiment, Report
 from jaxarc.agents.game_levels import load_levels
@@ -18,7 +17,8 @@ from jaxarc.agents.predictor import SearchedAnswers
 from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint
 from jaxarc.agents.train import AgentResult, training_mesh
 from jaxarc.agents.train import train as train_agents
-from jaxarc.cli.console import escape, mean_number, mean_share, number_table, percent, progress_bar, range_share
+from jaxarc.cli.console import progress_bar
+from jaxarc.cli.presenter import show_results
 from jaxarc.cli.settings import read_experiment, refused
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.config.agent_training import Precision
@@ -27,11 +27,10 @@ from jaxarc.files import locate_run
 from jaxarc.games import NAMES
 from jaxarc.nn.layers import DTYPES, cast_floats, products_in
 from jaxarc.parallel import distributed_session, use_host_cores
-from jaxarc.runs import RunFolder, TrainingDivergedError
+from jaxarc.runs import RunFolder, TrainingDivergedError, TrainResult
 from jaxarc.search import Question
 from jaxarc.surrogate import (
     SurrogateExperiment,
-    SurrogateReport,
     SurrogateResult,
     make_task,
     train_surrogate,
@@ -51,23 +50,40 @@ from jaxarc.surrogate.search_task import SearchExpertTask
 from jaxarc.surrogate.surrogate_task import SurrogateTask
 from jaxarc.tasks.pair_pool import PairPool
 from jaxarc.tasks.procedural import ProceduralTasks
+from jaxarc.words import (
+    CalibrationPlot,
+    Part,
+    Plot,
+    Table,
+    Words,
+    last_reports,
+    mean_number,
+    mean_share,
+    percent,
+    range_share,
+)
 
-# Of the learning curves: label, name of each line and its field, whether it is a share.
-_RETURN: Final = ("mean return", {"episodes learned from": "mean_return"}, False)
 _RATES: Final = ("train_solve_rate", "evaluation_solve_rate", "episode_solve_rate")
 _OF_PAIRS: Final = ("training pairs, each once (greedy)", "evaluation pairs, each once (greedy)")
 _OF_LEVELS: Final = ("the game's own, each once (greedy)", "random and unseen, each once (greedy)")
 _LEARNED_FROM: Final = "episodes learned from (sampled actions)"
-_AGENT_PANELS: Final = (("solved", dict(zip((*_OF_PAIRS, _LEARNED_FROM), _RATES, strict=True)), True), _RETURN)
-_GAME_PANELS: Final = (
-    ("levels completed", dict(zip((*_OF_LEVELS, _LEARNED_FROM), _RATES, strict=True)), True),
+_RETURN: Final = Plot("mean return", {"episodes learned from": "mean_return"})
+_AGENT_PLOTS: Final = (Plot("solved", dict(zip((*_OF_PAIRS, _LEARNED_FROM), _RATES, strict=True)), True), _RETURN)
+_GAME_PLOTS: Final = (
+    Plot("levels completed", dict(zip((*_OF_LEVELS, _LEARNED_FROM), _RATES, strict=True)), True),
     _RETURN,
-    ("official score, 0 .. 100", {"the game's own levels (greedy)": "game_score"}, False),
+    Plot("official score, 0 .. 100", {"the game's own levels (greedy)": "game_score"}),
 )
-_SURROGATE_PANELS: Final = (
-    ("nats", {"loss, learned from": "total_loss", "KL to the expert, held out": "kl"}, False),
-    ("agreement, held out", {"first choice": "top1_agreement", "first five": "top5_agreement"}, True),
-    ("edges, held out", {"AUROC": "auroc", "right at 0.5": "edge_accuracy"}, True),
+_SURROGATE_PLOTS: Final = (
+    Plot("nats", {"loss, learned from": "total_loss", "KL to the expert, held out": "kl"}),
+    Plot("agreement, held out", {"first choice": "top1_agreement", "first five": "top5_agreement"}, True),
+    Plot("edges, held out", {"AUROC": "auroc", "right at 0.5": "edge_accuracy"}, True),
+)
+_MEASURED: Final = (  # of a surrogate
+    Part("KL {:.3f}", "kl"),
+    Part("top-1 {}", "top1_agreement", range_share),
+    Part("expected SHD {:.2f}", "expected_shd"),
+    Part("AUROC {:.3f}", "auroc"),
 )
 
 
@@ -101,38 +117,13 @@ def load_training_pairs(experiment: Experiment) -> Any:
 
 
 class AgentRun:
-    """Trains agents, and puts the course of the training into words, tables and a picture."""
-
-    unit: ClassVar[str] = "update"
-    _panels: ClassVar[Any] = _AGENT_PANELS
+    """Trains agents, and puts the course of the training into words."""
 
     def __init__(self, experiment: Experiment):
         # Neither the id of this process nor the address of process 0: a run can go on anywhere.
         place = {"coordinator_address": None, "num_processes": None, "process_id": None}
         self.experiment = experiment.replace(parallel=experiment.parallel.replace(**place))
         self.pairs = load_training_pairs(experiment)
-
-    def announcement(self) -> list[str]:
-        """Say what is learned from, and what is measured."""
-        experiment, pairs = self.experiment, self.pairs
-        lines = []
-        if experiment.training.num_seeds > 1:
-            lines.append(f"{experiment.training.num_seeds} agents learn side by side, {self._seeds}.")
-        recolors = experiment.environment.augmentation.recolor != "none"
-        lines.append(
-            f"Learning from {escape(self._material)}"
-            f"{', their colors permuted anew in every episode' if recolors else ''}."
-        )
-        lines.append(
-            f"Measuring also on {pairs.num_evaluation} {self._evaluated} pairs of "
-            f"{escape(experiment.task.evaluation_dataset)}.{left_out(pairs.num_left_out)}"
-        )
-        if experiment.environment.observation.reveal_target:
-            lines.append(
-                "[bold]The answer is visible to the agent:[/] it learns to edit a grid into a given one, not to find "
-                "the rule of a task; so test pairs count as pairs."
-            )
-        return lines
 
     def prepare(self, console: Console) -> None:
         """Search the answers that evaluations will ask for, if they are searched; Ctrl-C ends that at once.
@@ -151,53 +142,66 @@ class AgentRun:
         """Train as :func:`jaxarc.agents.train.train` does."""
         return train_agents(self.experiment, self.pairs, *arguments, **options)
 
-    def live_parts(self, reports: Sequence[Report]) -> list[str]:
-        """Return what the live line says of the newest reports, one of each seed."""
-        parts = []
-        if speeds := [report.steps_per_second for report in reports if report.steps_per_second is not None]:
-            parts.append(f"{sum(speeds) / 1000:.0f}k steps/s")
-        if returns := [report.mean_return for report in reports if report.mean_return is not None]:
-            parts.append(f"return {statistics.fmean(returns):.2f}")
-        return parts
+    def words(self, folder: RunFolder) -> Words:
+        """Say what is learned from and measured, and how that goes."""
+        several = len(self.experiment.seeds) > 1
+        title = f"{self.experiment.agent.algorithm.upper()} on {self._material}"
+        return Words(
+            announcement=list(self._announcement()),
+            unit="update",
+            num_updates=self.experiment.num_updates,
+            live=(
+                Part("{:.0f}k steps/s", "steps_per_second", _thousands_of_all),
+                Part("return {:.2f}", "mean_return"),
+            ),
+            measured=(
+                Part("solved: evaluation {}", "evaluation_solve_rate", range_share),
+                Part("train {}", "train_solve_rate", range_share),
+            ),
+            title=", ".join(filter(None, [title, self._answer, self._seeds])),
+            plots=self._plots,
+            x="environment_steps",
+            x_label="environment steps",
+            learned=f"learning and measuring {{:,}} environment steps{' of each seed' if several else ''}",
+            advice=self._advice(folder),
+            score=(Part("{}", "evaluation_solve_rate", mean_share),),
+        )
 
-    def measured(self, reports: Sequence[Report]) -> str:
-        """Return what was measured, as means over the seeds with their range; nothing if nothing was."""
-        parts = []
-        if reports[0].evaluation_solve_rate is not None:
-            parts.append(f"solved: evaluation {range_share(report.evaluation_solve_rate for report in reports)}")
-        if reports[0].train_solve_rate is not None:
-            parts.append(f"train {range_share(report.train_solve_rate for report in reports)}")
-        return ", ".join(parts)
-
-    def show(self, outcome: AgentResult, folder: RunFolder, console: Console) -> None:
-        """Print what the agents solved before and after."""
-        console.print(self._results(outcome))
-        console.print(_actions(outcome, self.pairs), highlight=False)
+    def results(self, outcome: AgentResult, folder: RunFolder) -> Iterator[str | Table]:
+        """Yield what the agents solved before and after."""
+        yield self._results(outcome)
+        yield _actions(outcome, self.pairs)
         kind = self.experiment.curriculum.kind
         if kind != "uniform":
-            console.print(_drawn(kind, outcome.reports, len(self.pairs.train_ids)), highlight=False, soft_wrap=True)
-        console.print("Every pair was played once by the greedy policy.", highlight=False)
+            yield _drawn(kind, outcome.reports, len(self.pairs.train_ids))
+        yield "Every pair was played once by the greedy policy."
 
-    def draw(self, outcome: AgentResult, folder: RunFolder) -> None:
-        """Draw the learning curve into the run folder."""
-        # Matplotlib takes half a second to import; a mistyped command must not wait for it.
-        from jaxarc.render.figures import draw_panels
+    def _announcement(self) -> Iterator[str]:
+        experiment, pairs = self.experiment, self.pairs
+        if experiment.training.num_seeds > 1:
+            yield f"{experiment.training.num_seeds} agents learn side by side, {self._seeds}."
+        recolors = experiment.environment.augmentation.recolor != "none"
+        colors = ", their colors permuted anew in every episode" if recolors else ""
+        yield f"Learning from {self._material}{colors}."
+        yield (
+            f"Measuring also on {pairs.num_evaluation} {self._evaluated} pairs of "
+            f"{experiment.task.evaluation_dataset}.{left_out(pairs.num_left_out)}"
+        )
+        if experiment.environment.observation.reveal_target:
+            yield (
+                "**The answer is visible to the agent:** it learns to edit a grid into a given one, not to find the "
+                "rule of a task; so test pairs count as pairs."
+            )
 
-        algorithm = self.experiment.agent.algorithm.upper()
-        title = ", ".join(filter(None, [f"{algorithm} on {self._material}", self._answer, self._seeds]))
-        draw_panels(panels_of(outcome.reports, self._panels), folder.learning_curve, title, "environment steps")
-
-    def learned(self, last: Report) -> str:
-        """Say how much was learned from."""
-        each = " of each seed" if len(self.experiment.seeds) > 1 else ""
-        return f"learning and measuring {last.environment_steps:,} environment steps{each}"
-
-    def advice(self, folder: RunFolder) -> list[str]:
-        """Name what to look at next."""
+    def _advice(self, folder: RunFolder) -> list[str]:
         return [
-            f"How each task went: {escape(str(folder.tasks))}",
-            f"To see every episode: jaxarc replay {escape(str(folder.path))}",
+            f"How each task went: {folder.tasks}",
+            f"To see every episode: jaxarc replay {folder.path}",
         ]
+
+    @property
+    def _plots(self) -> tuple[Plot, ...]:
+        return _AGENT_PLOTS
 
     @property
     def _material(self) -> str:
@@ -224,51 +228,48 @@ class AgentRun:
 
     def _results(self, outcome: AgentResult) -> Table:
         pairs = self.pairs
-        stages = last_reports(list(reversed(outcome.reports))), last_reports(outcome.reports)
-        table = number_table(f"solved, {self._answer}", "pairs", "before", "after")
+        rows = []
         if pairs.num_train:
-            rates = [mean_share(report.train_solve_rate for report in stage) for stage in stages]
-            table.add_row("training pairs", str(pairs.num_train), *rates)
-        rates = [mean_share(report.evaluation_solve_rate for report in stage) for stage in stages]
-        table.add_row(f"{self._evaluated} evaluation pairs", str(pairs.num_evaluation), *rates)
+            rows.append(("training pairs", str(pairs.num_train), *before_and_after(outcome, "train_solve_rate")))
+        rates = before_and_after(outcome, "evaluation_solve_rate")
+        rows.append((f"{self._evaluated} evaluation pairs", str(pairs.num_evaluation), *rates))
         if outcome.played is not None and len(rules := pairs_by_rule(pairs)) > 1:
             for rule, indices in rules.items():
                 solved = mean_share(of_seed[indices].mean().item() for of_seed in outcome.played.solved)
-                table.add_row(f"  {rule}", str(len(indices)), "", solved)
-        return table
+                rows.append((f"  {rule}", str(len(indices)), "", solved))
+        return Table((f"solved, {self._answer}", "pairs", "before", "after"), rows)
 
 
 class GameRun(AgentRun):
     """Trains agents that learn a game."""
 
-    _panels: ClassVar[Any] = _GAME_PANELS
-
-    def announcement(self) -> list[str]:
-        lines = [f"Learning from {self._material}, a level an episode."]
-        if self.pairs.num_evaluation:
-            lines.append(f"Measuring also on {self.pairs.num_evaluation:,} random levels, unseen.")
-        return lines
-
-    def show(self, outcome: AgentResult, folder: RunFolder, console: Console) -> None:
-        stages = last_reports(list(reversed(outcome.reports))), last_reports(outcome.reports)
+    def results(self, outcome: AgentResult, folder: RunFolder) -> Iterator[str | Table]:
         pairs = self.pairs
-        table = number_table(self.experiment.game.name, "levels", "before", "after")
-        rates = [mean_share(report.train_solve_rate for report in stage) for stage in stages]
-        table.add_row("completed, the game's own", str(pairs.num_train), *rates)
+        own = before_and_after(outcome, "train_solve_rate")
+        rows = [("completed, the game's own", str(pairs.num_train), *own)]
         if pairs.num_evaluation:
-            rates = [mean_share(report.evaluation_solve_rate for report in stage) for stage in stages]
-            table.add_row("completed, random and unseen", str(pairs.num_evaluation), *rates)
-        scores = [mean_number(report.game_score for report in stage) for stage in stages]
-        table.add_row("official score of the game", "", *scores)
-        console.print(table)
-        console.print("Every level was played once by the greedy policy.", highlight=False)
+            unseen = before_and_after(outcome, "evaluation_solve_rate")
+            rows.append(("completed, random and unseen", str(pairs.num_evaluation), *unseen))
+        scores = before_and_after(outcome, "game_score", mean_number)
+        rows.append(("official score of the game", "", *scores))
+        yield Table((self.experiment.game.name, "levels", "before", "after"), rows)
+        yield "Every level was played once by the greedy policy."
 
-    def advice(self, folder: RunFolder) -> list[str]:
+    def _announcement(self) -> Iterator[str]:
+        yield f"Learning from {self._material}, a level an episode."
+        if self.pairs.num_evaluation:
+            yield f"Measuring also on {self.pairs.num_evaluation:,} random levels, unseen."
+
+    def _advice(self, folder: RunFolder) -> list[str]:
         own = "" if self.experiment.game.name in NAMES else " --game file.py:NAME"
         return [
-            f"How each level went: {escape(str(folder.measured))}",
-            f"To see it play the game: jaxarc replay {escape(str(folder.path))}{own}",
+            f"How each level went: {folder.measured}",
+            f"To see it play the game: jaxarc replay {folder.path}{own}",
         ]
+
+    @property
+    def _plots(self) -> tuple[Plot, ...]:
+        return _GAME_PLOTS
 
     @property
     def _material(self) -> str:
@@ -281,27 +282,16 @@ class GameRun(AgentRun):
         return ""
 
 
-def panels_of(reports: Sequence[Any], layout: Any) -> list[Any]:
-    """Return the panels of a learning curve; one whose numbers were never measured is left out."""
-    from jaxarc.render.figures import Panel
-
-    rows = [dataclasses.asdict(report) for report in reports]
-    x = "environment_steps" if "environment_steps" in rows[0] else "update"
-    of_seeds = [[row for row in rows if row["seed"] == seed] for seed in dict.fromkeys(row["seed"] for row in rows)]
-    panels = []
-    for label, fields, is_share in layout:
-        known = {name: field for name, field in fields.items() if any(row[field] is not None for row in rows)}
-        lines = {
-            name: [[(row[x], row[field]) for row in of_seed] for of_seed in of_seeds] for name, field in known.items()
-        }
-        if lines:
-            panels.append(Panel(label, lines, is_share))
-    return panels
+def before_and_after(
+    outcome: TrainResult, field: str, spell: Callable[[Iterable[float | None]], str] = mean_share
+) -> list[str]:
+    """Write a number of the first report and of the last one, over the seeds."""
+    stages = last_reports(outcome.reports[::-1]), last_reports(outcome.reports)
+    return [spell(getattr(report, field) for report in stage) for stage in stages]
 
 
-def last_reports(reports: Sequence[Report]) -> list[Report]:
-    """Return the newest report of each seed."""
-    return list({report.seed: report for report in reports}.values())
+def _thousands_of_all(speeds: Sequence[float]) -> float:
+    return sum(speeds) / 1000
 
 
 def left_out(count: int) -> str:
@@ -370,24 +360,11 @@ def load_surrogate_task(experiment: SurrogateExperiment) -> SurrogateTask:
 
 
 class SurrogateRun:
-    """Trains a surrogate, and puts the course of the training into words, tables and a picture."""
-
-    unit: ClassVar[str] = "step"
+    """Trains a surrogate, and puts the course of the training into words."""
 
     def __init__(self, experiment: SurrogateExperiment):
         self.experiment = experiment
         self.task = load_surrogate_task(experiment)
-
-    def announcement(self) -> list[str]:
-        """Say what is learned from, and what is measured."""
-        problem, task = self.experiment.surrogate.problem, self.experiment.task
-        lines = [f"Learning from {_EXPERTS[problem]}: {_LEARNED[problem]}."]
-        if isinstance(self.task, LookaheadTask):
-            lines.append(
-                f"Pairs of {escape(task.train_dataset)}, sides up to {task.max_side}; measured on those of "
-                f"{escape(task.evaluation_dataset)}. [bold]The answer is visible.[/]{left_out(self.task.num_left_out)}"
-            )
-        return lines
 
     def prepare(self, console: Console) -> None:
         """Nothing is to be made before."""
@@ -396,104 +373,95 @@ class SurrogateRun:
         """Train as :func:`jaxarc.surrogate.train_surrogate` does."""
         return train_surrogate(self.experiment, self.task, *arguments, **options)
 
-    def live_parts(self, reports: Sequence[SurrogateReport]) -> list[str]:
-        """Return what the live line says of the newest report."""
-        (report,) = reports
-        parts = []
-        if report.examples_per_second is not None:
-            parts.append(f"{report.examples_per_second:,.0f} examples/s")
-        if report.total_loss is not None:
-            parts.append(f"loss {report.total_loss:.3f}")
-        return parts
+    def words(self, folder: RunFolder) -> Words:
+        """Say what is learned from and measured, and how that goes."""
+        surrogate, task = self.experiment.surrogate, self.experiment.task
+        announcement = [f"Learning from {_EXPERTS[surrogate.problem]}: {_LEARNED[surrogate.problem]}."]
+        if isinstance(self.task, LookaheadTask):
+            announcement.append(
+                f"Pairs of {task.train_dataset}, sides up to {task.max_side}; measured on those of "
+                f"{task.evaluation_dataset}. **The answer is visible.**{left_out(self.task.num_left_out)}"
+            )
+        return Words(
+            announcement=announcement,
+            unit="step",
+            num_updates=self.experiment.num_updates,
+            live=(Part("{:,.0f} examples/s", "examples_per_second"), Part("loss {:.3f}", "total_loss")),
+            measured=_MEASURED,
+            before_measured="held out: ",
+            title=f"A surrogate of {_EXPERTS[surrogate.problem]}, seed {surrogate.seed}",
+            plots=_SURROGATE_PLOTS,
+            x="update",
+            x_label="steps",
+            learned="learning from {:,} examples",
+            advice=(),
+            score=_MEASURED,
+        )
 
-    def measured(self, reports: Sequence[SurrogateReport]) -> str:
-        """Return what was measured; nothing if nothing was."""
-        return "" if reports[0].score is None else f"held out: {', '.join(measured_parts(reports[0]))}"
-
-    def show(self, outcome: SurrogateResult, folder: RunFolder, console: Console) -> None:
-        """Evaluate the surrogate, write down and print what was measured."""
+    def results(self, outcome: SurrogateResult, folder: RunFolder) -> Iterator[str | Table | CalibrationPlot]:
+        """Evaluate the surrogate, write down and yield what was measured."""
         evaluation = evaluate_model(self.task, outcome.state.model, outcome.reports[-1].update)
         write_evaluation(folder, evaluation)
-        show_evaluation(evaluation, folder, console)
+        yield from evaluation_in_words(evaluation)
         if isinstance(self.task, SearchExpertTask):
             weights = folder.path / "guidance.npz"
             self.task.guide(outcome.state.model).save(weights)
-            console.print(f"For the search: jaxarc search TASK --guidance {escape(str(weights))}", soft_wrap=True)
-
-    def draw(self, outcome: SurrogateResult, folder: RunFolder) -> None:
-        """Draw the learning curves into the run folder."""
-        # Matplotlib takes half a second to import; a mistyped command must not wait for it.
-        from jaxarc.render.figures import draw_panels
-
-        surrogate = self.experiment.surrogate
-        title = f"A surrogate of {_EXPERTS[surrogate.problem]}, seed {surrogate.seed}"
-        draw_panels(panels_of(outcome.reports, _SURROGATE_PANELS), folder.learning_curve, title)
-
-    def learned(self, last: SurrogateReport) -> str:
-        """Say how much was learned from."""
-        return f"learning from {last.examples:,} examples"
-
-    def advice(self, folder: RunFolder) -> list[str]:
-        """Name what to look at next."""
-        return []
+            yield f"For the search: jaxarc search TASK --guidance {weights}"
 
 
-def show_evaluation(evaluation: SurrogateEvaluation, folder: RunFolder, console: Console) -> None:
-    """Print what was measured, and draw the calibration into the run folder."""
+def evaluation_in_words(evaluation: SurrogateEvaluation) -> Iterator[Table | CalibrationPlot]:
+    """Yield tables and the calibration of what was measured."""
     if (agreement := evaluation.agreement) is not None:
-        console.print(_agreement(agreement), _calibration(agreement.calibration, "candidates", "by the expert"))
-        _draw_calibration(agreement, folder, "mean probability by the expert")
+        yield _agreement(agreement)
+        yield from _calibration(agreement.calibration, agreement.calibration_error, "candidates", "by the expert")
     if (graphs := evaluation.graphs) is not None:
-        console.print(_graphs(graphs), _calibration(graphs.calibration, "ordered pairs", "share of edges"))
-        _draw_calibration(graphs, folder, "share of edges")
+        yield _graphs(graphs)
+        error = graphs.overall.calibration_error
+        yield from _calibration(graphs.calibration, error, "ordered pairs", "share of edges")
     if evaluation.policies:
-        console.print(_policies(evaluation.policies))
+        yield _policies(evaluation.policies)
 
 
 def _agreement(agreement: Agreement) -> Table:
-    table = number_table("agreement with the expert", f"{agreement.num_examples:,} held-out examples")
-    table.add_row("KL(expert || surrogate), nats", f"{agreement.kl:.4f}")
-    table.add_row("first choice is one that the expert likes best", percent(agreement.top1_agreement))
+    rows = [
+        ("KL(expert || surrogate), nats", f"{agreement.kl:.4f}"),
+        ("first choice is one that the expert likes best", percent(agreement.top1_agreement)),
+    ]
     for name, (count, share) in agreement.top1_by_group.items():
-        table.add_row(f"  where only {name} is best, {count:,} of them", percent(share))
-    table.add_row("such a one is among the first five", percent(agreement.top5_agreement))
-    table.add_row("the expert's probability of the first ten", percent(agreement.top10_mass))
+        rows.append((f"  where only {name} is best, {count:,} of them", percent(share)))
+    rows.append(("such a one is among the first five", percent(agreement.top5_agreement)))
+    rows.append(("the expert's probability of the first ten", percent(agreement.top10_mass)))
     if agreement.regret is not None:
-        table.add_row("regret: worth lost by the first choice", percent(agreement.regret, 2))
-    table.add_row("calibration error", percent(agreement.calibration_error, 2))
-    return table
+        rows.append(("regret: worth lost by the first choice", percent(agreement.regret, 2)))
+    rows.append(("calibration error", percent(agreement.calibration_error, 2)))
+    return Table(("agreement with the expert", f"{agreement.num_examples:,} held-out examples"), rows)
 
 
 def _graphs(accuracy: GraphAccuracy) -> Table:
-    table = number_table("held out", "models", "AUROC", "expected SHD", "right at 0.5", "calibration error")
-    table.columns[0].no_wrap = True  # in 80 columns its words would be cut first
+    rows = []
     for name, each in {"all": accuracy.overall, **accuracy.by_samples}.items():
         auroc = "-" if each.auroc is None else f"{each.auroc:.4f}"
         shares = percent(each.edge_accuracy), percent(each.calibration_error, 2)
-        table.add_row(name, f"{each.num_models:,}", auroc, f"{each.expected_shd:.3f}", *shares)
-    return table
+        rows.append((name, f"{each.num_models:,}", auroc, f"{each.expected_shd:.3f}", *shares))
+    headers = ("held out", "models", "AUROC", "expected SHD", "right at 0.5", "calibration error")
+    return Table(headers, rows, keeps_names=True)  # in 80 columns their words would be cut first
 
 
-def _calibration(bins: Sequence[CalibrationBin], what: str, expected: str) -> Table:
-    table = number_table(what, "probability by the surrogate", expected, num_words=0)
-    for each in bins:
-        table.add_row(f"{each.size:,}", f"{each.predicted:.4f}", f"{each.expected:.4f}")
-    return table
+def _calibration(
+    bins: Sequence[CalibrationBin], error: float, what: str, expected: str
+) -> Iterator[Table | CalibrationPlot]:
+    rows = [(f"{each.size:,}", f"{each.predicted:.4f}", f"{each.expected:.4f}") for each in bins]
+    yield Table((what, "probability by the surrogate", expected), rows, num_words=0)
+    label = f"mean probability {expected}" if expected == "by the expert" else expected
+    yield CalibrationPlot(bins, f"Calibration error {percent(error, 2)}", label)
 
 
 def _policies(policies: Mapping[str, PlayedPairs]) -> Table:
-    table = number_table("held-out pairs, answer visible", "solved", "actions")
-    for name, each in policies.items():
-        table.add_row(name, percent(each.solved), "-" if each.mean_steps is None else f"{each.mean_steps:,.1f}")
-    return table
-
-
-def _draw_calibration(measured: Agreement | GraphAccuracy, folder: RunFolder, expected: str) -> None:
-    # Matplotlib takes half a second to import; a mistyped command must not wait for it.
-    from jaxarc.render.figures import draw_calibration
-
-    error = (measured if isinstance(measured, Agreement) else measured.overall).calibration_error
-    draw_calibration(measured.calibration, folder.calibration, f"Calibration error {percent(error, 2)}", expected)
+    rows = [
+        (name, percent(each.solved), "-" if each.mean_steps is None else f"{each.mean_steps:,.1f}")
+        for name, each in policies.items()
+    ]
+    return Table(("held-out pairs, answer visible", "solved", "actions"), rows)
 
 
 def evaluate_surrogate_run(
@@ -516,15 +484,4 @@ def evaluate_surrogate_run(
         evaluation = evaluate_surrogate(experiment, task, model, chosen.record.update)
     evaluation = dataclasses.replace(evaluation, precision=precision, overrides=tuple(overrides))
     write_evaluation(folder, evaluation)
-    show_evaluation(evaluation, folder, Console())
-
-
-def measured_parts(report: SurrogateReport) -> Iterator[str]:
-    """Yield the measurements of a report, each as a few words."""
-    if report.kl is not None:
-        yield f"KL {report.kl:.3f}"
-        yield f"top-1 {range_share([report.top1_agreement])}"
-    if report.expected_shd is not None:
-        yield f"expected SHD {report.expected_shd:.2f}"
-    if report.auroc is not None:
-        yield f"AUROC {report.auroc:.3f}"
+    show_results(evaluation_in_words(evaluation), folder, Console())
