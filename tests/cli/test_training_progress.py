@@ -7,8 +7,8 @@ from rich.console import Console
 from jaxarc.agents import Report
 from jaxarc.cli.presenter import LiveReports
 from jaxarc.cli.settings import read_experiment
-from jaxarc.cli.training_runs import AgentRun
 from jaxarc.runs import RunFolder
+from jaxarc.runs.kind import kind_of, no_bar
 from jaxarc.words import mean_number, mean_share, range_share
 
 
@@ -20,7 +20,8 @@ def shown(num_seeds, *reports):
             *("training.updates_per_report=4", "training.total_steps=1"),
         ]
     )
-    words = AgentRun(experiment).words(RunFolder(Path()))
+    kind = kind_of(experiment)
+    words = kind.words(kind.load(experiment, no_bar), RunFolder(Path()))
     progress = LiveReports(words, num_seeds, Console(file=output, width=200))
     for report in reports:
         progress.write(report)
