@@ -8,16 +8,15 @@ import sys
 from pathlib import Path
 from typing import Final
 
-import jax
 import numpy as np
 
-from jaxarc.agents.saved_agent import SavedRun
-from jaxarc.cli.replay_command import show_run, to_episode
+from jaxarc.agents.shown_episodes import ShownAgent
+from jaxarc.cli.replay_command import to_episode
 from jaxarc.constants import PADDING
-from jaxarc.evaluation.episodes import record_episodes
 from jaxarc.files import locate_run, write_whole
 from jaxarc.render.drawings import episodes_gif
 from jaxarc.runs import RunFolder
+from jaxarc.runs.kind import SavedRun
 
 OUT: Final = Path(__file__).parent / "images" / "solving.gif"
 NUM_EPISODES: Final = 5
@@ -26,15 +25,14 @@ LENGTHS: Final = range(6, 13)  # actions
 
 def make_gif(run: Path) -> bytes:
     """Play the unseen pairs of a run and draw some."""
-    batch, _ = show_run(SavedRun.open(RunFolder(run), "best"), None, with_learned=False, task_ids=(), most=10**6)
-    trajectories = record_episodes(batch.agent, batch.params, batch.specs, jax.random.key(0))
+    batch = ShownAgent(SavedRun.open(RunFolder(run), "best").require("edit")).replayed(None)
     solved = {}
-    for info, trajectory in zip(batch.infos, trajectories, strict=True):
+    for info, trajectory in batch.only([i for i, info in enumerate(batch.infos) if not info.is_learned]).play():
         is_even = (
             (trajectory.grids == PADDING) == (trajectory.target == PADDING)
         ).all()  # no resize, so nothing jumps about
         if info.pair.startswith("test") and trajectory.is_solved and is_even and len(trajectory.actions) in LENGTHS:
-            solved.setdefault(info.task.task_id, (info, trajectory))
+            solved.setdefault(info.task_id, (info, trajectory))
     chosen = sorted(solved.values(), key=lambda found: -_colorfulness(found[1].target))[:NUM_EPISODES]
     form = batch.params.config.action.selection_format
     return episodes_gif([to_episode(info, trajectory, form) for info, trajectory in chosen])

@@ -9,10 +9,11 @@ import shutil
 import sys
 from pathlib import Path
 
-from jaxarc.agents.saved_agent import SavedRun, policy_shapes
+from jaxarc.agents.saved_agent import policy_shapes
 from jaxarc.files import TRAINED, write_whole
 from jaxarc.runs import RunFolder
 from jaxarc.runs.checkpoint import save_checkpoint
+from jaxarc.runs.kind import SavedRun
 
 
 def bring(run: RunFolder) -> Path:

@@ -15,8 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from jaxarc.runs.kind import KINDS, Kind
+
 SOURCE = Path(__file__).parents[1] / "src" / "jaxarc"
 
+MOST_MEMBERS_OF_A_KIND = 6
 LEAF = {
     "constants",
     "types",
@@ -32,6 +35,7 @@ LEAF = {
     "native",
     "lazy",
     "jobs",
+    "words",
 }
 CORE = LEAF | {"config", "utils", "envs", "tasks.task", "tasks.buffer", "unroll"}
 TASKS = {"tasks", "datasets"}
@@ -48,6 +52,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "lazy": {"errors", "extras", "files"},
     "jobs": {"errors"},
     "notebooks": set(),
+    "words": set(),
     "types": {"constants", "notebooks", "host_arrays", "device_arrays"},
     "prng": {"constants", "types", "device_arrays"},
     "config": LEAF,
@@ -75,7 +80,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "runs": LEAF | {"config", "parallel"},
     "agents": CORE
     | TASKS
-    | {"wrappers", "parallel", "nn", "search", "experts", "traces", "evaluation", "runs", "games"},
+    | {"wrappers", "parallel", "nn", "search", "experts", "traces", "evaluation", "runs", "games", "render.actions"},
     "surrogate": CORE
     | TASKS
     | {
@@ -338,6 +343,14 @@ def test_the_source_keeps_the_rule(rule):
     assert source(), f"no source below {SOURCE}"
     found = violations(rule, source())
     assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_kind_has_the_functions_of_the_protocol_which_are_few(name):
+    members = [member for member in vars(Kind) if not member.startswith("_")]
+    assert 0 < len(members) <= MOST_MEMBERS_OF_A_KIND, members
+    kind = importlib.import_module(KINDS[name].module)
+    assert all(callable(vars(kind)[member]) for member in members)
 
 
 PLANTED = [  # rule, file, its text, what the complaint must say

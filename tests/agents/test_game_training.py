@@ -11,9 +11,10 @@ import pytest
 
 import jaxarc
 import jaxarc.games
-from jaxarc.agents import GameAgent, game_levels, load_agent, load_game_agent, load_levels
-from jaxarc.agents.game_levels import LevelEpisodes, record_levels
-from jaxarc.agents.game_policy import GamePolicy
+from jaxarc.agents import GameAgent, load_agent, load_game_agent, load_levels
+from jaxarc.agents.games import levels as game_levels
+from jaxarc.agents.games.levels import LevelEpisodes, record_levels
+from jaxarc.agents.games.policy import GamePolicy
 from jaxarc.agents.train import train
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
@@ -47,9 +48,10 @@ def test_no_level_that_is_measured_is_learned_where_levels_are_random(lamps):
 def test_the_score_is_the_official_one_up_to_the_first_level_that_is_lost(lamps):
     baselines = [level.baseline for level in lamps.train.game.levels]
     solved, steps = np.ones(24, bool), np.array(baselines + [1] * 16)
-    assert lamps.score(solved, steps) == 100
+    assert lamps.scores(solved, steps) == {"game_score": 100}
     solved[2] = False
-    assert lamps.score(solved, 2 * steps) == game_score(baselines, [2 * one for one in baselines], 2) > 0
+    (score,) = lamps.scores(solved, 2 * steps).values()
+    assert score == game_score(baselines, [2 * one for one in baselines], 2) > 0
 
 
 @pytest.mark.parametrize("task", [0, 13])

@@ -12,7 +12,7 @@ from PIL import Image
 from run_command import run_command
 from untrained_run import write_untrained_run
 
-from jaxarc.cli import replay_command
+from jaxarc.cli import replay_sources
 from jaxarc.render import ARC_COLORS, SAFE_COLORS
 
 FLIP = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1, 2]], "output": [[2, 1]]}]}
@@ -23,7 +23,7 @@ SUBMIT = [34, 0, 0, 0, 0]
 def small_canvas():
     """Play on few cells, which compiles faster."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(replay_command, "_SIDE", 4)
+        patch.setattr(replay_sources, "_SIDE", 4)
         yield
 
 

@@ -6,10 +6,9 @@ import pytest
 from run_command import run_command
 
 from jaxarc.agents import Report
-from jaxarc.agents.train import AgentResult
 from jaxarc.cli.train_command import _say_where_it_stopped, expand
 from jaxarc.datasets.training_pairs import load_pairs
-from jaxarc.runs import TrainingDivergedError
+from jaxarc.runs import TrainingDivergedError, TrainResult
 
 _load_pairs_once = functools.cache(load_pairs)
 
@@ -19,7 +18,7 @@ def trained(monkeypatch):
     """The experiments that came to be trained; a learning rate of 1 diverges, seed 9 is stopped by the user."""
     experiments = []
 
-    def train(experiment, pairs, folder, on_report, should_stop, **_):
+    def run(training, experiment, folder, on_report, should_stop, **_):
         experiments.append(experiment)
         if experiment.schedule.learning_rate == 1.0:
             raise TrainingDivergedError("a loss is not finite")
@@ -30,10 +29,10 @@ def trained(monkeypatch):
         ]
         for report in reports:
             on_report(report)
-        return AgentResult(state=None, reports=reports, compile_seconds=0.0, interrupted=experiment.training.seed == 9)
+        return TrainResult(state=None, reports=reports, compile_seconds=0.0, interrupted=experiment.training.seed == 9)
 
-    monkeypatch.setattr("jaxarc.cli.training_runs.train_agents", train)
-    monkeypatch.setattr("jaxarc.cli.training_runs.load_pairs", _load_pairs_once)
+    monkeypatch.setattr("jaxarc.cli.train_command.run", run)
+    monkeypatch.setattr("jaxarc.agents.shown_episodes.load_pairs", _load_pairs_once)
     return experiments
 
 

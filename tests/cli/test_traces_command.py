@@ -14,7 +14,7 @@ import pytest
 from run_command import run_command
 
 from jaxarc.cli.main import main
-from jaxarc.cli.replay_command import recorded_in_file
+from jaxarc.cli.replay_sources import recorded_in_file
 from jaxarc.datasets import load_tasks
 from jaxarc.evaluation import read_recordings
 from jaxarc.files import without_checksum

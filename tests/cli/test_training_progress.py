@@ -1,22 +1,28 @@
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from jaxarc.agents import Report
-from jaxarc.cli.console import mean_number, mean_share, range_share
+from jaxarc.cli.presenter import LiveReports
 from jaxarc.cli.settings import read_experiment
-from jaxarc.cli.train_command import LiveReports
-from jaxarc.cli.training_runs import AgentRun
+from jaxarc.runs import RunFolder
+from jaxarc.runs.kind import kind_of, no_bar
+from jaxarc.words import mean_number, mean_share, range_share
 
 
 def shown(num_seeds, *reports):
     output = io.StringIO()
-    run = AgentRun.__new__(AgentRun)  # without its tasks
-    run.experiment = read_experiment(
-        [f"training.num_seeds={num_seeds}", "training.updates_per_report=4", "training.total_steps=1"]
+    experiment = read_experiment(
+        [
+            *("experiment=small_grids", f"training.num_seeds={num_seeds}"),
+            *("training.updates_per_report=4", "training.total_steps=1"),
+        ]
     )
-    progress = LiveReports(run, Console(file=output, width=200))
+    kind = kind_of(experiment)
+    words = kind.words(kind.load(experiment, no_bar), RunFolder(Path()))
+    progress = LiveReports(words, num_seeds, Console(file=output, width=200))
     for report in reports:
         progress.write(report)
     progress.close()

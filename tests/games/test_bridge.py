@@ -11,7 +11,7 @@ import pytest
 
 import jaxarc.games
 from jaxarc.agents import GameAgent
-from jaxarc.agents.game_policy import GamePolicy
+from jaxarc.agents.games.policy import GamePolicy
 from jaxarc.config import NetworkConfig
 from jaxarc.games import GameError, GameParams
 from jaxarc.games.explorer import explore

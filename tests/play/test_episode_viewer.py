@@ -5,8 +5,8 @@ import json
 import numpy as np
 
 from jaxarc import constants as c
+from jaxarc.agents.shown_episodes import episode_for_page
 from jaxarc.evaluation.episodes import EpisodeTrajectory
-from jaxarc.play.episode_viewer import episode_for_page
 
 
 def trajectory_of(rewards):

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import jaxarc
-from jaxarc.agents.saved_agent import SavedRun, policy_shapes
+from jaxarc.agents.saved_agent import policy_shapes
 from jaxarc.files import TRAINED
 from jaxarc.runs import CheckpointError, Checkpoints, RunFolder
 from jaxarc.runs.checkpoint import CheckpointRecord
+from jaxarc.runs.kind import SavedRun
 
 
 @pytest.fixture

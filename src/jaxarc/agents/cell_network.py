@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Float32, Int8, Int32, Key
 
 from jaxarc import constants as c
-from jaxarc.agents.edits import Kind, Network, PolicyInput, first_kind_logits
+from jaxarc.agents.edits import EditKind, Network, PolicyInput, first_kind_logits
 from jaxarc.config import NetworkConfig
 from jaxarc.constants import NUM_COLORS, PADDING
 from jaxarc.nn.layers import MLP, Dense
@@ -76,7 +76,7 @@ class CellNetwork(Network):
     window: int = eqx.field(static=True)  # rows and columns that a layer sees of a cell's neighborhood
 
     def __init__(
-        self, key: Key[Array, ""], grid_shape: tuple[int, int], kinds: tuple[Kind, ...], config: NetworkConfig
+        self, key: Key[Array, ""], grid_shape: tuple[int, int], kinds: tuple[EditKind, ...], config: NetworkConfig
     ):
         keys = iter(jax.random.split(key, 10 + config.num_layers))
         height, width = grid_shape

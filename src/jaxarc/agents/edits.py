@@ -16,7 +16,7 @@ from jaxarc.envs.structured_actions import BboxAction
 Selects = Literal["box", "cell", "size", "nothing"]
 
 
-class Kind(NamedTuple):
+class EditKind(NamedTuple):
     """A kind of edits, and the choices that make an edit of it."""
 
     name: str
@@ -26,31 +26,31 @@ class Kind(NamedTuple):
 
 
 _EVERY_KIND: Final = (
-    Kind("paint", c.FILL, "box", colored=True),
-    Kind("flood fill", c.FLOOD_FILL, "cell", colored=True),
-    *(Kind(name, operation, "box") for operation, name in enumerate(
+    EditKind("paint", c.FILL, "box", colored=True),
+    EditKind("flood fill", c.FLOOD_FILL, "cell", colored=True),
+    *(EditKind(name, operation, "box") for operation, name in enumerate(
         ("move up", "move down", "move left", "move right", "rotate clockwise", "rotate counterclockwise",
          "flip left-right", "flip up-down", "copy", "paste", "cut", "clear"), start=c.MOVE_UP)),
-    Kind("copy input", c.COPY_INPUT, "nothing"),
-    Kind("resize", c.RESIZE, "size"),
-    Kind("submit", c.SUBMIT, "nothing"),
+    EditKind("copy input", c.COPY_INPUT, "nothing"),
+    EditKind("resize", c.RESIZE, "size"),
+    EditKind("submit", c.SUBMIT, "nothing"),
 )  # fmt: skip
 
 
-def kinds_of(config: JaxArcConfig) -> tuple[Kind, ...]:
+def kinds_of(config: JaxArcConfig) -> tuple[EditKind, ...]:
     """Return the kinds of the operations that a config allows, in the order of their ids; none changes the pair."""
     allowed = set(config.legal_operations)
     return tuple(kind for kind in _EVERY_KIND if allowed & set(_operations(kind)))
 
 
-def allowed_colors(kinds: tuple[Kind, ...], config: JaxArcConfig) -> np.ndarray:
+def allowed_colors(kinds: tuple[EditKind, ...], config: JaxArcConfig) -> np.ndarray:
     """Return the colors that each kind may use, bool[K, 10]; all of them for kinds without a color."""
     allowed = set(config.legal_operations)
     rows = [[kind.operation + color in allowed or not kind.colored for color in range(c.NUM_COLORS)] for kind in kinds]
     return np.array(rows, np.bool_)
 
 
-def _operations(kind: Kind) -> range:
+def _operations(kind: EditKind) -> range:
     return range(kind.operation, kind.operation + (c.NUM_COLORS if kind.colored else 1))
 
 
@@ -66,7 +66,7 @@ class Edit(NamedTuple):
     color: Int32[Array, "*B"]  # 0 .. 9
 
 
-def to_action(edit: Edit, kinds: tuple[Kind, ...], width: int) -> BboxAction:
+def to_action(edit: Edit, kinds: tuple[EditKind, ...], width: int) -> BboxAction:
     """Turn edits into actions on a canvas of ``width`` columns."""
     # Each kind is a row of three small tables. A paint in color 7 is operation 0 + 7, a flood fill 10 + 7.
     operations, colored, selects = _columns(kinds)
@@ -77,7 +77,7 @@ def to_action(edit: Edit, kinds: tuple[Kind, ...], width: int) -> BboxAction:
     return BboxAction(operation, first // width, first % width, second // width, second % width)
 
 
-def from_action(action: BboxAction, kinds: tuple[Kind, ...], width: int) -> Edit:
+def from_action(action: BboxAction, kinds: tuple[EditKind, ...], width: int) -> Edit:
     """Turn actions into edits; the operation must belong to one of the kinds."""
     _, colored, selects = _columns(kinds)
     kind = _kind_of_operation(kinds)[action.operation]
@@ -94,14 +94,14 @@ _BOX, _CELL, _SIZE, _NOTHING = range(4)
 _SELECTS = {"box": _BOX, "cell": _CELL, "size": _SIZE, "nothing": _NOTHING}
 
 
-def _columns(kinds: tuple[Kind, ...]) -> tuple[Array, Array, Array]:
+def _columns(kinds: tuple[EditKind, ...]) -> tuple[Array, Array, Array]:
     """Operation, whether it has a color, and what it selects, of each kind."""
     operations = jnp.array([kind.operation for kind in kinds], jnp.int32)
     colored = jnp.array([kind.colored for kind in kinds], jnp.bool_)
     return operations, colored, jnp.array([_SELECTS[kind.selects] for kind in kinds], jnp.int32)
 
 
-def _kind_of_operation(kinds: tuple[Kind, ...]) -> Array:
+def _kind_of_operation(kinds: tuple[EditKind, ...]) -> Array:
     indices = np.zeros(c.NUM_OPERATIONS, np.int32)
     for index, kind in enumerate(kinds):
         indices[kind.operation : kind.operation + (c.NUM_COLORS if kind.colored else 1)] = index
@@ -158,7 +158,7 @@ class Network(eqx.Module):
         """Expect the discounted rewards from here on."""
 
 
-def first_kind_logits(kinds: tuple[Kind, ...], config: NetworkConfig) -> Float32[np.ndarray, " K"]:
+def first_kind_logits(kinds: tuple[EditKind, ...], config: NetworkConfig) -> Float32[np.ndarray, " K"]:
     """Return the logits of the kinds before anything is learned."""
     biases = {c.FILL: 0.0, c.RESIZE: config.resize_bias, c.SUBMIT: config.submit_bias}
     return np.array([biases.get(kind.operation, config.other_bias) for kind in kinds], np.float32)

@@ -49,6 +49,11 @@ class Experiment(CheckedConfig):
     logging: LoggingConfig = field(default_factory=LoggingConfig)
 
     @property
+    def kind(self) -> str:
+        """What the agents learn, by its name in ``jaxarc.runs.kind.KINDS``."""
+        return "game" if self.game.name else "edit"
+
+    @property
     def seeds(self) -> range:
         """One for each agent."""
         return self.training.seeds
@@ -84,7 +89,7 @@ class Experiment(CheckedConfig):
     def validate(self) -> list[str]:
         if unknown := self._check_own_parts():
             return unknown
-        if self.game.name:
+        if self.kind == "game":
             return self._check_game()
         if self.answer.is_hidden:
             problems = missing_for_answer_prediction(self.environment) or missing_for_editing(

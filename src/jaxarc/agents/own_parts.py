@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Key
 
 from jaxarc.agents.cell_network import CellNetwork
-from jaxarc.agents.edits import Kind, Network, PolicyInput
+from jaxarc.agents.edits import EditKind, Network, PolicyInput
 from jaxarc.agents.relational_network import RelationalNetwork
 from jaxarc.config import NetworkConfig
 from jaxarc.config.choices import choices_of
@@ -199,7 +199,7 @@ def _reward_shape(env: RewardWrapper[Any], params: EnvParams) -> tuple[int, ...]
 
 
 def make_network(
-    key: Key[Array, ""], grid_shape: tuple[int, int], kinds: tuple[Kind, ...], config: NetworkConfig
+    key: Key[Array, ""], grid_shape: tuple[int, int], kinds: tuple[EditKind, ...], config: NetworkConfig
 ) -> Network:
     """Make a fresh network of the config's kind.
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Float32, Int32, Key
 from jaxarc import constants as c
 from jaxarc.agents.edits import (
     Edit,
-    Kind,
+    EditKind,
     Network,
     PolicyInput,
     Selects,
@@ -148,7 +148,7 @@ class EditPolicy(ActorCritic):
     """
 
     network: Network
-    kinds: tuple[Kind, ...] = eqx.field(static=True)
+    kinds: tuple[EditKind, ...] = eqx.field(static=True)
     colors: tuple[tuple[bool, ...], ...] = eqx.field(static=True)  # which colors each kind may use
     grid_shape: tuple[int, int] = eqx.field(static=True)
     max_episode_steps: int = eqx.field(static=True)

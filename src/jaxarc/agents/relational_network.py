@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Int8, Int16, Int32, Key
 
 from jaxarc import constants as c
-from jaxarc.agents.edits import Kind, Network, PolicyInput, first_kind_logits, neighbors, one_hot, pick
+from jaxarc.agents.edits import EditKind, Network, PolicyInput, first_kind_logits, neighbors, one_hot, pick
 from jaxarc.config import NetworkConfig
 from jaxarc.nn.layers import MLP
 
@@ -50,7 +50,7 @@ class RelationalNetwork(Network):
     paints: tuple[bool, ...] = eqx.field(static=True)  # whether the kind paints, of each kind
 
     def __init__(
-        self, key: Key[Array, ""], grid_shape: tuple[int, int], kinds: tuple[Kind, ...], config: NetworkConfig
+        self, key: Key[Array, ""], grid_shape: tuple[int, int], kinds: tuple[EditKind, ...], config: NetworkConfig
     ):
         keys = jax.random.split(key, 5)
         size = config.hidden_size

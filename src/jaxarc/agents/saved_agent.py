@@ -1,9 +1,7 @@
 """Trained policies as agents, and how they are loaded from a run folder, without the rest of the training state."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,11 +10,11 @@ import numpy as np
 from jaxtyping import Array, Int32, Key
 
 from jaxarc.agents.experiment import Experiment
-from jaxarc.agents.game_policy import GamePolicy
+from jaxarc.agents.games.policy import GamePolicy
 from jaxarc.agents.policy import ActorCritic, EditPolicy
 from jaxarc.agents.predictor import Predictor, PredictorState, answer_shown_config, predict_answer, with_answer
-from jaxarc.config import JaxArcConfig, build
-from jaxarc.config.agent_training import Precision
+from jaxarc.config import JaxArcConfig
+from jaxarc.config.agent_training import Precision, WhichCheckpoint
 from jaxarc.device_arrays import device_array
 from jaxarc.envs.compilation import require_own_jax
 from jaxarc.envs.structured_actions import BboxAction, StructuredAction
@@ -25,9 +23,9 @@ from jaxarc.files import locate_run
 from jaxarc.games import game
 from jaxarc.nn.layers import DTYPES, cast_floats, products_in, require_precision
 from jaxarc.prng import keys_of_seeds
-from jaxarc.runs.checkpoint import Checkpoint, CheckpointError
+from jaxarc.runs.checkpoint import CheckpointError
 from jaxarc.runs.folder import RunFolder, open_run_folder
-from jaxarc.runs.run_state import WhichCheckpoint, chosen_checkpoint
+from jaxarc.runs.kind import SavedRun
 from jaxarc.types import Observation, PRNGKey
 
 # Where they are in a training state.
@@ -35,80 +33,36 @@ _POLICY = "learner.policy"
 _PREDICTOR = "predictor_state.predictor"
 
 
-@dataclass(frozen=True)
-class SavedRun:
-    """The run of agents by one of its checkpoints, which is chosen and read once.
+def policy_of(
+    saved: SavedRun, seed: int | None = None, rules: JaxArcConfig | None = None, precision: Precision = "float32"
+) -> tuple[Any, Predictor | None]:
+    """Return the policy of one seed, and the predictor of its targets; None where the answer is shown.
 
-    A training that saves and removes checkpoints meanwhile changes nothing.
+    It is an :class:`EditPolicy`, or of a run that learned a game a :class:`~jaxarc.agents.games.policy.GamePolicy`.
+
+    Args:
+        saved: a run of agents.
+        seed: of the agent; None for the run's first.
+        rules: what it will play by, with canvas and time limit as they please; None for those it learned by.
+        precision: that its weights are cast to; logits are float32.
+
+    Raises:
+        CheckpointError: the run has no such seed, or weights that only fit the canvas that it learned on.
     """
-
-    path: Path
-    checkpoint: Checkpoint
-    experiment: Experiment  # by which the agents learned
-
-    @classmethod
-    def open(cls, folder: RunFolder, which: WhichCheckpoint) -> Self:
-        """Choose and read a checkpoint.
-
-        Args:
-            folder: of the run.
-            which: the checkpoint with the highest evaluation solve rate, mean over the seeds, or the newest.
-
-        Warns:
-            DamagedCheckpointWarning: the checkpoint is damaged, and another one is used.
-
-        Raises:
-            CheckpointError: the folder has no checkpoint that can be used, or the run trained a surrogate.
-            ConfigValidationError: the checkpoint's config is not one of this version.
-        """
-        checkpoint = chosen_checkpoint(folder, which)
-        config = checkpoint.record.config
-        if is_surrogate(config):
-            raise CheckpointError(f"the run {folder.path} trained a surrogate; load it with jaxarc.load_surrogate")
-        return cls(folder.path, checkpoint, build(Experiment, config))
-
-    def require_edits(self) -> Self:
-        """Return it; raise CheckpointError if the agents learned a game."""
-        if name := self.experiment.game.name:
-            raise CheckpointError(
-                f"the run {self.path} learned the game {name!r}; jaxarc.agents.load_game_agent plays it"
-            )
-        return self
-
-    def policy(
-        self, seed: int | None = None, rules: JaxArcConfig | None = None, precision: Precision = "float32"
-    ) -> tuple[Any, Predictor | None]:
-        """Return the policy of one seed, and the predictor of its targets; None where the answer is shown.
-
-        It is an :class:`EditPolicy`, or of a run that learned a game a :class:`~jaxarc.agents.game_policy.GamePolicy`.
-
-        Args:
-            seed: of the agent; None for the run's first.
-            rules: what it will play by, with canvas and time limit as they please; None for those it learned by.
-            precision: that its weights are cast to; logits are float32.
-
-        Raises:
-            CheckpointError: the run has no such seed, or weights that only fit the canvas that it learned on.
-        """
-        experiment = self.experiment
-        seeds = experiment.training.seeds
-        if seed is not None and seed not in seeds:
-            raise CheckpointError(f"the run {self.path} has no seed {seed}; it has {', '.join(map(str, seeds))}")
-        like = policy_shapes(experiment, rules or experiment.environment)
-        if rules is not None and rules != experiment.environment:
-            require_weights_fit(self.path, experiment, like)
-        # Only the policy's part of the training state is taken, for all seeds; the leading axis then gives the seed's.
-        parts = {name: self.checkpoint.load(part, within=name) for name, part in like.items()}
-        index = 0 if seed is None else seeds.index(seed)
-        # JAX would compile each ``[index]``.
-        mine = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]), parts)
-        mine = cast_floats(mine, DTYPES[precision])
-        return mine[_POLICY], mine.get(_PREDICTOR)
-
-
-def is_surrogate(config: Mapping[str, Any]) -> bool:
-    """Whether the config of a checkpoint is that of a surrogate's run, and not of an agent's."""
-    return "surrogate" in config
+    experiment = saved.experiment
+    seeds = experiment.training.seeds
+    if seed is not None and seed not in seeds:
+        raise CheckpointError(f"the run {saved.path} has no seed {seed}; it has {', '.join(map(str, seeds))}")
+    like = policy_shapes(experiment, rules or experiment.environment)
+    if rules is not None and rules != experiment.environment:
+        require_weights_fit(saved.path, experiment, like)
+    # Only the policy's part of the training state is taken, for all seeds; the leading axis then gives the seed's.
+    parts = {name: saved.checkpoint.load(part, within=name) for name, part in like.items()}
+    index = 0 if seed is None else seeds.index(seed)
+    # JAX would compile each ``[index]``.
+    mine = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[index]), parts)
+    mine = cast_floats(mine, DTYPES[precision])
+    return mine[_POLICY], mine.get(_PREDICTOR)
 
 
 def load_policy(
@@ -118,8 +72,8 @@ def load_policy(
     rules: JaxArcConfig | None = None,
     precision: Precision = "float32",
 ) -> tuple[Any, Predictor | None]:
-    """Load the policy of one seed from the folder of a run; see :meth:`SavedRun.open` and :meth:`SavedRun.policy`."""
-    return SavedRun.open(folder, which).policy(seed, rules, precision)
+    """Load the policy of one seed from the folder of a run; see :meth:`SavedRun.open` and :func:`policy_of`."""
+    return policy_of(SavedRun.open(folder, which).require_agent(), seed, rules, precision)
 
 
 class EditAgent(Agent):
@@ -217,9 +171,9 @@ def load_agent(
         ValueError: the precision is unknown.
     """
     require_precision(precision, "load_agent")
-    saved = SavedRun.open(open_run_folder(locate_run(Path(run))), checkpoint).require_edits()
+    saved = SavedRun.open(open_run_folder(locate_run(Path(run))), checkpoint).require("edit")
     rules = saved.experiment.environment.with_fields(**fields)
-    policy, predictor = saved.policy(seed, rules, precision)
+    policy, predictor = policy_of(saved, seed, rules, precision)
     return TrainedAgent(policy, rules, samples, precision, predictor)
 
 
@@ -243,8 +197,8 @@ def policy_shapes(experiment: Experiment, rules: JaxArcConfig) -> dict[str, Any]
     shown = answer_shown_config(rules) if is_hidden else rules
 
     def make_policy(key: Key[Array, ""]) -> ActorCritic:
-        if name := experiment.game.name:
-            return GamePolicy.create(key, game(name), train_config.network)
+        if experiment.kind == "game":
+            return GamePolicy.create(key, game(experiment.game.name), train_config.network)
         return EditPolicy.create(key, shown, train_config.network)
 
     def make(key: Key[Array, ""]) -> dict[str, Any]:

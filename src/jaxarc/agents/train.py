@@ -15,7 +15,6 @@ from jaxtyping import Array, Key
 
 from jaxarc.agents.cloning import CloningExamples, TraceExampleError, load_examples
 from jaxarc.agents.experiment import Experiment, Report
-from jaxarc.agents.game_levels import GameLevels
 from jaxarc.agents.ppo import TrainConfig
 from jaxarc.agents.updates import (
     Progress,
@@ -29,7 +28,6 @@ from jaxarc.agents.updates import (
 )
 from jaxarc.config import ConfigValidationError, CurriculumConfig
 from jaxarc.datasets import TaskSet, load_tasks
-from jaxarc.datasets.training_pairs import TrainingPairs
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import TaskResults
 from jaxarc.fusion import compiles_for_cpu, known_options
@@ -44,7 +42,7 @@ from jaxarc.parallel import (
 )
 from jaxarc.prng import keys_of_seeds
 from jaxarc.runs.folder import RunFolder, write_table
-from jaxarc.runs.loop import Intervals, Numbers, Trainable, TrainResult, run
+from jaxarc.runs.loop import CompiledStep, Intervals, Numbers, Trainable, TrainResult, run
 from jaxarc.runs.run_state import RunState, require_same_start
 from jaxarc.tasks.curriculum import Curriculum, curriculum_weights
 
@@ -72,7 +70,7 @@ class AgentResult(TrainResult):
 
 def train(
     experiment: Experiment,
-    pairs: TrainingPairs | GameLevels,
+    pairs: Any,
     folder: RunFolder | None = None,
     on_report: Callable[[Report], None] = lambda report: None,
     should_stop: Callable[[], bool] = lambda: False,
@@ -81,8 +79,8 @@ def train(
 ) -> AgentResult:
     """Train an agent of each seed, and evaluate it on every training pair and every evaluation pair.
 
-    Arguments, result and errors are those of :func:`jaxarc.runs.loop.run`; ``pairs`` are the tasks to learn and to
-    evaluate on, or the levels of a game. The folder also gets tables of all training tasks and all evaluation pairs.
+    Arguments, result and errors are those of :func:`jaxarc.runs.loop.run`; ``pairs`` are :class:`TrainingPairs`, or
+    :class:`GameLevels` of a game. The folder also gets tables of all training tasks and all evaluation pairs.
     """
     training = AgentTraining(experiment, pairs)
     result = run(training, experiment, folder, on_report, should_stop, resume=resume)
@@ -109,11 +107,12 @@ def training_mesh(experiment: Experiment) -> Mesh | None:
 class AgentTraining(Trainable):
     """Agents of several seeds, which learn side by side in one compiled program."""
 
+    experiment: Experiment
     report_type = Report
     advice: ClassVar[str] = "lower schedule.learning_rate or agent.max_grad_norm"
     clock_counts_reports: ClassVar[bool] = True
 
-    def __init__(self, experiment: Experiment, pairs: TrainingPairs | GameLevels):
+    def __init__(self, experiment: Experiment, pairs: Any):
         self.experiment = experiment
         self.pairs = pairs
         self.played: TaskResults | None = None  # what the newest evaluation returned
@@ -200,10 +199,8 @@ class AgentTraining(Trainable):
         # [K, T] -> two blocks of columns. A block without a pair has no rate, and the report then says None.
         parts = {"train_solve_rate": solved[:, :num_train], "evaluation_solve_rate": solved[:, num_train:]}
         rates = [{name: part[k].mean().item() for name, part in parts.items() if part.size} for k in range(len(solved))]
-        if isinstance(self.pairs, GameLevels):
-            for k, of_seed in enumerate(rates):
-                of_seed["game_score"] = self.pairs.score(solved[k], np.asarray(played.steps)[k])
-        return rates
+        steps = np.asarray(played.steps)
+        return [of_seed | self.pairs.scores(solved[k], steps[k]) for k, of_seed in enumerate(rates)]
 
     def report(
         self,
@@ -237,6 +234,14 @@ class AgentTraining(Trainable):
         write_task_table(folder.tasks, seeds, self.pairs.train_ids, curricula)
         if has_score and self.played is not None:
             write_measured_table(folder.measured, seeds, self.pairs.eval.task_ids, self.played)
+
+    def compiled_step(self) -> CompiledStep:
+        """Compile an update of all seeds; the other arguments are environments, tasks and the curriculum."""
+        state = self.like()  # shapes alone
+        choices = self.experiment.train_config, self.intervals.updates_per_step
+        program = update_program().lower(state, self.train_params, *choices).compile()
+        name = f"update of {self.experiment.training.num_seeds} agent(s)"
+        return CompiledStep(name, program, state.learner.policy, state.learner.optimizer_state)
 
     def _begin_compiling(self, state: TrainingState) -> None:
         """Trace both programs, the one that compiles longer first, and compile each in a thread."""

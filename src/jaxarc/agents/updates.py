@@ -14,8 +14,6 @@ from jaxtyping import Array, Float32, Int8, Int32, Key, UInt32
 
 from jaxarc.agents import ppo, reinforce
 from jaxarc.agents.cloning import CloningExamples, clone_examples, clone_expert
-from jaxarc.agents.game_levels import LevelEpisodes, LevelParams, LevelSet, play_levels
-from jaxarc.agents.game_policy import GamePolicy
 from jaxarc.agents.own_parts import rewarded
 from jaxarc.agents.policy import ActorCritic, EditPolicy
 from jaxarc.agents.ppo import (
@@ -118,7 +116,7 @@ def start_seed(
     """Make a fresh policy, its optimizer, the first states of the environments and a curriculum of unseen tasks."""
     key_policy, key_envs, key_state, key_predictor, key_clone = jax.random.split(key, 5)
     shown = answer_shown_params(params, train_config)
-    policy = make_policy(key_policy, shown, train_config)
+    policy = make_policy(shown, key_policy, train_config)
     optimizer_state = make_optimizer(train_config).init(eqx.filter(policy, eqx.is_array))
     env = environment_of(params, train_config.agent)
     env_states, _ = jax.vmap(env.reset, (0, None))(jax.random.split(key_envs, train_config.agent.num_envs), shown)
@@ -137,19 +135,36 @@ def start_seed(
     )
 
 
-def environment_of(params: EnvParams | LevelParams, agent: AgentConfig) -> EpisodeStatistics:
-    """Return the environment that plays tasks or levels, one episode after the other, and rewards the agent."""
-    episodes = (
-        LevelEpisodes(params.game) if isinstance(params, LevelParams) else AutoReset(rewarded(agent.reward, params))
-    )
-    return EpisodeStatistics(episodes)
+# What plays a run's episodes and chooses in them, by the class of its params; games/levels.py has that of levels.
+@functools.singledispatch
+def environment_of(params: EnvParams, agent: AgentConfig) -> EpisodeStatistics:
+    """Return the environment that plays one episode after the other, and rewards the agent."""
+    return EpisodeStatistics(AutoReset(rewarded(agent.reward, params)))
 
 
-def make_policy(key: Array, params: EnvParams | LevelParams, train_config: TrainConfig) -> ActorCritic:
-    """Make a fresh policy for these tasks, with the answer shown, or levels."""
-    if isinstance(params, LevelParams):
-        return GamePolicy.create(key, params.game, train_config.network)
+@functools.singledispatch
+def make_policy(params: EnvParams, key: Array, train_config: TrainConfig) -> ActorCritic:
+    """Make a fresh policy for these tasks, with the answer shown."""
     return EditPolicy.create(key, params.config, train_config.network)
+
+
+@functools.singledispatch
+def play_all(params: EnvParams, policy: BatchPolicy, shard: DataShard) -> TaskResults:
+    """Play every task once from its start."""
+    return play_every_task(policy, params, shard=shard)
+
+
+@functools.singledispatch
+def make_params(task_set: TaskSet | TaskGenerator, config: JaxArcConfig) -> Any:
+    """Put the tasks on the device, each as likely as any other.
+
+    Raises:
+        ValueError: a task does not fit the canvas.
+    """
+    if isinstance(task_set, TaskGenerator):
+        return EnvParams(task_set, uniform_weights(task_set.num_tasks), config)
+    buffer = task_set.buffer(config.grid_shape).with_symmetries(config.augmentation.num_symmetries)
+    return EnvParams(buffer, uniform_weights(len(task_set)), config)
 
 
 @functools.partial(jax.jit, static_argnames=("train_config", "length", "mesh", "over"))
@@ -243,10 +258,7 @@ def measure(
     spec = _split_of(over)
 
     def play(players: tuple[ActorCritic, Predictor | None], params: EnvParams) -> TaskResults:
-        policy = _greedy(players, params)
-        if isinstance(params, LevelParams):
-            return play_levels(policy, params)
-        return play_every_task(policy, params, shard=shard)
+        return play_all(params, _greedy(players, params), shard)
 
     return _each_seed(play, players, params, mesh, spec, spec)
 
@@ -269,20 +281,6 @@ def answer_shown_params(params: EnvParams, train_config: TrainConfig) -> EnvPara
     if not train_config.answer.is_hidden:
         return params
     return dataclasses.replace(params, config=answer_shown_config(params.config))
-
-
-def make_params(task_set: TaskSet | TaskGenerator | LevelSet, config: JaxArcConfig) -> Any:
-    """Put the tasks, or levels, on the device, each as likely as any other.
-
-    Raises:
-        ValueError: a task does not fit the canvas.
-    """
-    if isinstance(task_set, LevelSet):
-        return task_set.params()
-    if isinstance(task_set, TaskGenerator):
-        return EnvParams(task_set, uniform_weights(task_set.num_tasks), config)
-    buffer = task_set.buffer(config.grid_shape).with_symmetries(config.augmentation.num_symmetries)
-    return EnvParams(buffer, uniform_weights(len(task_set)), config)
 
 
 def _greedy(players: tuple[ActorCritic, Predictor | None], params: EnvParams) -> BatchPolicy:

@@ -15,10 +15,12 @@ import typer
 from jaxtyping import Float64
 from rich.console import Console
 
-from jaxarc.cli.console import escape, mean_number, mean_share, number_table, percent, print_line, warn
+from jaxarc.cli.console import escape, number_table, print_line, warn
 from jaxarc.errors import UsageError
 from jaxarc.runs import RunFolder
 from jaxarc.runs.folder import read_table
+from jaxarc.runs.kind import row_of
+from jaxarc.words import mean_number, mean_share, percent
 
 _NOT_THE_EXPERIMENT: Final = (
     *("logging.", "checkpoint.", "parallel.", "versions."),
@@ -118,7 +120,7 @@ def read_groups(folders: Sequence[Path], metric: str | None = None) -> tuple[lis
     curves: dict[int, dict[int, Curve]] = {}  # of each group, by seed
     for run in dict.fromkeys(run for folder in folders for run in _runs_in(folder)):
         fields = _experiment_fields(run.config)
-        metric = metric or ("kl" if "surrogate.problem" in fields else "evaluation_solve_rate")
+        metric = metric or row_of({name.partition(".")[0] for name in fields}).metric
         group = groups.setdefault(json.dumps(fields, sort_keys=True), Group([], fields, []))
         group.runs.append(run.path)
         of_seeds = curves.setdefault(id(group), {})

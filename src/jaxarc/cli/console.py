@@ -1,12 +1,11 @@
-"""What all commands share: the argument for a dataset, tables, percents, numbers of seeds, warnings, errors."""
+"""What all commands share: the argument for a dataset, tables, warnings, errors."""
 
 import errno
 import json
 import re
-import statistics
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
@@ -149,38 +148,6 @@ def number_table(*headers: str, num_words: int = 1, **options: Any) -> Table:
 def print_json(content: Any) -> None:
     """Print a result as JSON on stdout, so that a pipe can read it."""
     typer.echo(json.dumps(content, indent=2))
-
-
-def percent(share: float, digits: int = 1) -> str:
-    """Write a share of 0 .. 1: ``0.951`` is ``95.1 %``."""
-    return f"{100 * share:.{digits}f} %"
-
-
-def mean_share(rates: Iterable[float | None]) -> str:
-    """Write shares of 0 .. 1 as percent: ``95.1 %``, or ``95.1 ± 0.4 %`` with the standard deviation over seeds."""
-    return _mean([rate if rate is None else 100 * rate for rate in rates], 1, " %")
-
-
-def mean_number(values: Iterable[float | None]) -> str:
-    """Write numbers as their mean with three decimals, and the standard deviation over seeds."""
-    return _mean(values, 3, "")
-
-
-def range_share(rates: Iterable[float | None]) -> str:
-    """Write shares of 0 .. 1 briefly: ``95 %``, or ``95 % (90-98)`` with the lowest and the highest."""
-    known = [100 * rate for rate in rates if rate is not None]
-    if not known:
-        return "-"
-    text = f"{statistics.fmean(known):.0f} %"
-    return text if len(known) == 1 else f"{text} ({min(known):.0f}-{max(known):.0f})"
-
-
-def _mean(values: Iterable[float | None], digits: int, unit: str) -> str:
-    known = [value for value in values if value is not None]
-    if not known:
-        return "-"
-    text = f"{statistics.fmean(known):.{digits}f}"
-    return f"{text}{unit}" if len(known) == 1 else f"{text} ± {statistics.stdev(known):.{digits}f}{unit}"
 
 
 @contextmanager

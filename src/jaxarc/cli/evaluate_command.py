@@ -156,9 +156,9 @@ def evaluate(
     """
     if (locate_run(Path(dataset)) / "config.json").is_file():
         _refuse(ctx, _NOT_OF_SURROGATES, "does not go with the run folder of a surrogate; leave it out")
-        from jaxarc.cli.training_runs import evaluate_surrogate_run
+        from jaxarc.cli.evaluation import evaluate_run
 
-        evaluate_surrogate_run(dataset, overrides or [], checkpoint or "last", precision or "float32")
+        evaluate_run(dataset, overrides or [], checkpoint or "last", precision or "float32")
         return
     _refuse(ctx, ("overrides",), "are for the run folder of a surrogate; leave them out")
     if (agent is None) == (score is None):

@@ -15,9 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxarc.agents import EditAgent
-from jaxarc.agents.saved_agent import SavedRun
-from jaxarc.cli.console import DEFAULT_FORMAT, DEFAULT_SIDE, escape, number_table, percent, progress_bar
+from jaxarc.agents.saved_agent import policy_of
+from jaxarc.cli.console import DEFAULT_FORMAT, DEFAULT_SIDE, escape, number_table, progress_bar
+from jaxarc.cli.presenter import show_results
 from jaxarc.cli.search_command import Programs, search_tasks
+from jaxarc.cli.settings import read_experiment
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.config import ConfigValidationError, EvaluationConfig, JaxArcConfig, SearchConfig
 from jaxarc.config.agent_training import Precision, WhichCheckpoint
@@ -53,6 +55,25 @@ from jaxarc.lazy import line_of, load_code
 from jaxarc.nn import products_in
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.runs import RunFolder, locate_run
+from jaxarc.runs.kind import KINDS, SavedRun, kind_of
+from jaxarc.words import percent
+
+
+def evaluate_run(run: str, overrides: Sequence[str], checkpoint: WhichCheckpoint, precision: Precision) -> None:
+    """Evaluate what a run has learned on the held-out data of its experiment with overrides, which are written down.
+
+    Its weights are cast to ``precision``.
+    """
+    folder = RunFolder(locate_run(Path(run)))
+    experiment = read_experiment(overrides, folder.config)
+    if KINDS[experiment.kind].has_agent:
+        raise typer.BadParameter(
+            f"{run} is the run of an agent; write jaxarc evaluate DATASET --agent {run}", param_hint="DATASET"
+        )
+    saved = SavedRun.open(folder, checkpoint)
+    kind = kind_of(experiment)
+    training = kind.load(experiment, progress_bar)
+    show_results(kind.saved(saved).evaluate(training, precision, overrides), folder, Console())
 
 
 @dataclass(frozen=True)
@@ -152,7 +173,7 @@ def _plain_rules(request: PlayRequest, **fields: Any) -> JaxArcConfig:
 
 def _trained_player(folder: RunFolder, tasks: TaskSet, request: PlayRequest) -> Player:
     """The agent plays by the rules that it learned by, on another canvas or with more time if that is requested."""
-    saved = SavedRun.open(folder, request.checkpoint).require_edits()
+    saved = SavedRun.open(folder, request.checkpoint).require("edit")
     experiment = saved.experiment
     rules = experiment.environment
     differs = []
@@ -172,7 +193,7 @@ def _trained_player(folder: RunFolder, tasks: TaskSet, request: PlayRequest) -> 
         rules = rules.with_fields(max_grid_height=request.side, max_grid_width=request.side)
     if request.max_steps is not None:
         rules = rules.with_fields(max_episode_steps=request.max_steps)
-    agent = EditAgent(*saved.policy(request.seed, rules, request.precision))
+    agent = EditAgent(*policy_of(saved, request.seed, rules, request.precision))
     try:
         seen = pairs_seen_by(experiment.task, experiment.environment.augmentation)
     except (UnknownDatasetError, NotInstalledError):

@@ -2,22 +2,17 @@
 
 import time
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-import equinox as eqx
 import jax
 import typer
 from rich.console import Console
 
-from jaxarc.agents.train import AgentTraining, update_program
-from jaxarc.cli.console import ConfigOption, JsonOption, escape, number_table, print_json
-from jaxarc.cli.settings import AnyExperiment, read_experiment, with_own_parts
-from jaxarc.cli.training_runs import load_surrogate_task, load_training_pairs
-from jaxarc.nn import init_optimizer, make_surrogate_optimizer
-from jaxarc.profiling import MemoryReport, memory_report, trace
+from jaxarc.cli.console import ConfigOption, JsonOption, escape, number_table, print_json, progress_bar
+from jaxarc.cli.settings import read_experiment, with_own_parts
+from jaxarc.profiling import memory_report, trace
+from jaxarc.runs.kind import kind_of
 from jaxarc.runs.loop import Trainable
-from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
-from jaxarc.surrogate.surrogate_training import SurrogateTraining
 
 app = typer.Typer(help="Measure where time and memory go.", no_args_is_help=True, add_completion=False)
 
@@ -46,7 +41,7 @@ def profile_training(
         jaxarc profile training experiment=small_grids
         jaxarc profile training surrogate=parent_sets --output runs/profile
     """
-    run = _training_of(read_experiment(list(map(with_own_parts, overrides or [])), config))
+    run = _training_of(overrides, config)
     state = run.place(run.init())
     run.compile(state)
     with run.running(0):
@@ -75,11 +70,8 @@ def profile_memory(overrides: _Overrides = None, config: ConfigOption = None, as
         jaxarc profile memory experiment=small_grids
         jaxarc profile memory surrogate=parent_sets
     """
-    experiment = read_experiment(list(map(with_own_parts, overrides or [])), config)
-    if isinstance(experiment, SurrogateExperiment):
-        name, report = "train step", _memory_of_surrogate(experiment)
-    else:
-        name, report = f"update of {experiment.training.num_seeds} agent(s)", _memory_of_agents(experiment)
+    name, *compiled = _training_of(overrides, config).compiled_step()
+    report = memory_report(*compiled)
     if as_json:
         print_json({name: {**report._asdict(), "total": report.total}})
         return
@@ -93,28 +85,6 @@ def profile_memory(overrides: _Overrides = None, config: ConfigOption = None, as
     Console().print(table)
 
 
-def _training_of(experiment: AnyExperiment) -> Trainable:
-    if isinstance(experiment, SurrogateExperiment):
-        return SurrogateTraining(experiment, load_surrogate_task(experiment))
-    return AgentTraining(experiment, load_training_pairs(experiment))
-
-
-def _memory_of_agents(experiment: Any) -> MemoryReport:
-    """Report an update of all seeds on one device; the other arguments are environments, tasks and the curriculum."""
-    training = AgentTraining(experiment, load_training_pairs(experiment))
-    state = training.like()  # shapes alone
-    length = training.intervals.updates_per_step
-    program = update_program().lower(state, training.train_params, experiment.train_config, length).compile()
-    return memory_report(program, state.learner.policy, state.learner.optimizer_state)
-
-
-def _memory_of_surrogate(experiment: SurrogateExperiment) -> MemoryReport:
-    """Report the train step on one device; the other arguments are a batch."""
-    task = load_surrogate_task(experiment)
-    config = experiment.surrogate_training
-    optimizer = make_surrogate_optimizer(config)
-    model = task.make_model(jax.random.key(experiment.surrogate.seed))
-    opt_state = init_optimizer(optimizer, model)
-    step: Any = eqx.filter_jit(task.make_step(model, optimizer, config))
-    compiled = step.lower(model, opt_state, task.batch(experiment.surrogate.seed, 0)).compile().compiled
-    return memory_report(compiled, model, opt_state)
+def _training_of(overrides: list[str] | None, config: Path | None) -> Trainable:
+    experiment = read_experiment(list(map(with_own_parts, overrides or [])), config)
+    return kind_of(experiment).load(experiment, progress_bar)

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.progress import TextColumn, TimeElapsedColumn
 
-from jaxarc.cli.console import DatasetOption, JsonOption, escape, percent, print_json, print_line, progress_bar
+from jaxarc.cli.console import DatasetOption, JsonOption, escape, print_json, print_line, progress_bar
 from jaxarc.cli.picture_files import RENDERERS, bytes_of, require_kind
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.config import SearchConfig
@@ -28,6 +28,7 @@ from jaxarc.render.terminal import render_grid
 from jaxarc.search import Found, ProgramError, Question, SearchResult, search_all, solve
 from jaxarc.search.words import function_rows
 from jaxarc.tasks.raw_task import RawTask
+from jaxarc.words import percent
 
 _EXPECTED: Final = 5  # words that are printed
 

@@ -16,7 +16,6 @@ from omegaconf import OmegaConf
 from omegaconf.errors import GrammarParseError, OmegaConfBaseException
 from yaml import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent, YAMLError, parse
 
-from jaxarc.agents.experiment import Experiment
 from jaxarc.agents.own_parts import NETWORKS, REWARDS, names_code
 from jaxarc.config import ConfigValidationError, build
 from jaxarc.config.build import CheckedConfig, check_known
@@ -24,15 +23,10 @@ from jaxarc.config.choices import EXPERIMENT, RULES, SURROGATE, check_choice, co
 from jaxarc.files import CHECKSUM
 from jaxarc.games import load_game
 from jaxarc.games.game_names import names_file
-from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
-from jaxarc.tasks.raw_task import TaskFormatError
+from jaxarc.runs.kind import GROUPS, row_of
 
-AnyExperiment: TypeAlias = Experiment | SurrogateExperiment
 Topics: TypeAlias = dict[str, type[CheckedConfig]]
 
-KINDS: Final = {EXPERIMENT: Experiment, SURROGATE: SurrogateExperiment}
-"""Group of presets -> what is made of them."""
-DEFAULT_PRESETS: Final = {EXPERIMENT: "ladder_l2_small", SURROGATE: "lookahead"}
 _OWN_PARTS: Final = {  # field -> whether a value names code, and what runs it and returns the name that a config has
     "game.name": (names_file, lambda name: load_game(name).name),
     "network.kind": (names_code, NETWORKS.load),
@@ -47,8 +41,9 @@ _OVERRIDE: Final = re.compile(r"(\w+)(\.\w+)*=", re.ASCII)
 
 def topics_in(presets: str) -> Topics:
     """Return the topics of a kind of experiment with their classes, those of the rules first."""
-    hints = typing.get_type_hints(KINDS[presets])
-    return {**RULES, **{name: kind for name, kind in hints.items() if name != "environment"}}
+    config = GROUPS[presets].config
+    hints = typing.get_type_hints(config)
+    return {**RULES, **{one.name: hints[one.name] for one in dataclasses.fields(config) if one.name != "environment"}}
 
 
 TOPICS: Final[Topics] = topics_in(EXPERIMENT)
@@ -73,10 +68,10 @@ def read_experiment(overrides: Sequence[str], file: Path | None = None) -> Any:
     """
     mapping = None if file is None else _read_file(file)
     named = [override.partition("=")[0] for override in overrides] if mapping is None else mapping
-    presets = SURROGATE if SURROGATE in named else EXPERIMENT
+    presets = row_of(named).presets
     choices, fields = _split([as_field(override) for override in overrides], presets)
     if mapping is None:
-        mapping = compose(presets, choices.pop(presets, DEFAULT_PRESETS[presets]), choices)
+        mapping = compose(presets, choices.pop(presets, GROUPS[presets].preset), choices)
     elif choices:
         topic, name = choices.popitem()
         raise ConfigValidationError(
@@ -123,10 +118,10 @@ def experiment_of(mapping: Mapping[Any, Any], presets: str = EXPERIMENT) -> Any:
     # {"reward": r, "agent": a} becomes {"environment": {"reward": r}, "agent": a}.
     rules = {name: mapping[name] for name in mapping if name in RULES}
     others = {name: mapping[name] for name in mapping if name not in RULES}
-    return build(KINDS[presets], {"environment": rules, **others})
+    return build(GROUPS[presets].config, {"environment": rules, **others})
 
 
-def topics_of(experiment: AnyExperiment) -> dict[str, dict[str, Any]]:
+def topics_of(experiment: CheckedConfig) -> dict[str, dict[str, Any]]:
     """Return every field of an experiment by topic, in the shape that the command line overrides."""
     return _by_topic(experiment.as_dict())
 
@@ -148,7 +143,7 @@ def _split(overrides: Sequence[str], presets: str) -> tuple[dict[str, str], list
         if topic in SURROGATE_TOPICS and topic not in topics:
             raise ConfigValidationError(
                 f"jaxarc train: {text!r} is a choice of surrogates; say which one is trained, such as "
-                f"{SURROGATE}={DEFAULT_PRESETS[SURROGATE]}"
+                f"{SURROGATE}={GROUPS[SURROGATE].preset}"
             )
         homes = [home for home, kind in topics.items() if topic in {field.name for field in dataclasses.fields(kind)}]
         if not dot and homes and topic not in {*topics, presets}:
@@ -199,20 +194,6 @@ def one_kind_of_error() -> Iterator[None]:
             else " ".join(str(error).split())
         )
         raise ConfigValidationError(f"jaxarc train: {words}") from error
-
-
-@contextmanager
-def refused(what: str = "", kinds: tuple[type[Exception], ...] = (ValueError,)) -> Iterator[None]:
-    """Raise a ``ValueError``, or another kind of error, as the one of a config that asks for too much.
-
-    A dataset that breaks the rules of its format is no fault of the config.
-    """
-    try:
-        yield
-    except TaskFormatError:
-        raise
-    except kinds as error:
-        raise ConfigValidationError(f"jaxarc train: {what}{error}") from error
 
 
 def _read_file(file: Path) -> dict[str, Any]:

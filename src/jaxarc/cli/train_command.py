@@ -1,6 +1,7 @@
 """``jaxarc train``: a run in a new folder, a run that goes on in its folder, or a sweep of runs."""
 
 import datetime
+import functools
 import itertools
 import os
 import time
@@ -17,11 +18,9 @@ from rich.console import Console
 from rich.table import Table
 from typer.core import TyperCommand
 
-from jaxarc.agents import Experiment
-from jaxarc.agents.train import AgentResult
-from jaxarc.cli.console import ConfigOption, LiveLine, QuietOption, escape, mean_share, number_table, warn
+from jaxarc.cli.console import ConfigOption, QuietOption, escape, number_table, progress_bar, warn
+from jaxarc.cli.presenter import LiveReports, draw_curves, show_closing, show_lines, show_results
 from jaxarc.cli.settings import (
-    AnyExperiment,
     as_field,
     one_kind_of_error,
     parse_override,
@@ -29,25 +28,17 @@ from jaxarc.cli.settings import (
     topics_of,
     with_own_parts,
 )
-from jaxarc.cli.signals import GracefulStop, ensured
-from jaxarc.cli.training_runs import (
-    AgentRun,
-    GameRun,
-    SurrogateRun,
-    agent_session,
-    last_reports,
-    measured_parts,
-    surrogate_session,
-)
+from jaxarc.cli.signals import GracefulStop, ensured, signals_interrupt
 from jaxarc.config import ConfigValidationError
 from jaxarc.errors import visible
 from jaxarc.parallel import ProcessError, allgather_text, is_distributed, is_primary
-from jaxarc.runs import RunFolder, TrainingDivergedError, create_run_folder, open_run_folder
+from jaxarc.runs import RunFolder, TrainingDivergedError, TrainResult, create_run_folder, open_run_folder
 from jaxarc.runs.folder import RunReport, make_new_folder, remove_unused
+from jaxarc.runs.kind import KINDS, kind_of
+from jaxarc.runs.loop import Trainable, run
 from jaxarc.runs.run_state import require_same_choices
 from jaxarc.runs.writers import LogWriters, check_extras, open_log_writers
-from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
-from jaxarc.surrogate.surrogate_training import SurrogateResult
+from jaxarc.words import Words, last_reports, said
 
 _PARAGRAPHS: Final = (
     "Train an agent on real ARC tasks, and measure it on tasks that it never saw.",
@@ -135,7 +126,7 @@ def train(
         learn(experiment, console, folder)
 
 
-def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> AnyExperiment:
+def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> Any:
     """Read the choices of a run, and change those that its results do not depend on.
 
     Raises:
@@ -154,7 +145,7 @@ def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> AnyExperi
     return changed
 
 
-def report_if_finished(folder: RunFolder, experiment: AnyExperiment, console: Console) -> bool:
+def report_if_finished(folder: RunFolder, experiment: Any, console: Console) -> bool:
     """Print that a run is finished and return true, or return false if anything is left to learn or to write."""
     newest = folder.checkpoints.newest()
     is_finished = (
@@ -166,86 +157,47 @@ def report_if_finished(folder: RunFolder, experiment: AnyExperiment, console: Co
     return is_finished
 
 
-def learn(
-    experiment: AnyExperiment, console: Console, resume: RunFolder | None = None
-) -> AgentResult | SurrogateResult:
-    """Train agents or a surrogate in a new run folder, or go on in an old one, and print the course of the run.
+def learn(experiment: Any, console: Console, resume: RunFolder | None = None) -> tuple[Words, TrainResult]:
+    """Train in a new run folder, or go on in an old one, and print the course of the run.
 
     A new folder in which nothing was learned is removed.
     """
     start = time.perf_counter()
     check_extras(experiment.logging)
-    is_surrogate = isinstance(experiment, SurrogateExperiment)
-    with surrogate_session(experiment) if is_surrogate else agent_session(experiment):
+    kind = kind_of(experiment)
+    with kind.session(experiment):
         console = console if is_primary() else Console(quiet=True)
-        learns_game = not is_surrogate and experiment.game.name
-        run = SurrogateRun(experiment) if is_surrogate else (GameRun if learns_game else AgentRun)(experiment)
-        folder = _shared(lambda: resume or create_run_folder(run.experiment))
+        bar = functools.partial(progress_bar, is_shown=not console.quiet)
+        training = kind.load(experiment, bar)
+        folder = _shared(lambda: resume or create_run_folder(training.experiment))
+        words = kind.words(training, folder)
         with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
-            lines = [*run.announcement(), f"Run folder: {escape(str(folder.path))}"]
-            console.print("\n".join(lines), highlight=False, soft_wrap=True)
-            run.prepare(console)
-            outcome = _learn(run, folder, console, resumes=resume is not None)
+            show_lines([*words.announcement, f"Run folder: {folder.path}"], console)
+            with signals_interrupt():
+                kind.prepare(training, bar)
+            result = _train(training, words, folder, console, resumes=resume is not None)
         if is_primary():
-            run.draw(outcome, folder)
-        run.show(outcome, folder, console)
-        console.print(_closing(run, outcome, folder, time.perf_counter() - start), highlight=False, soft_wrap=True)
-    return outcome
+            draw_curves(words, result.reports, folder)
+        show_results(kind.results(training, result, folder), folder, console)
+        show_closing(words, result, folder, console, time.perf_counter() - start)
+    return words, result
 
 
-def _learn(run: AgentRun | SurrogateRun, folder: RunFolder, console: Console, *, resumes: bool) -> Any:
+def _train(training: Trainable, words: Words, folder: RunFolder, console: Console, *, resumes: bool) -> TrainResult:
     """Train until it is done or a signal ends it; every report goes to the terminal and to the loggers."""
-    loggers = open_log_writers(run.experiment, folder) if is_primary() else []
+    experiment = training.experiment
+    loggers = open_log_writers(experiment, folder) if is_primary() else []
     # Several processes stop together from the start; one by itself quits at once where nothing was learned.
     with (
         GracefulStop(keeps=is_distributed()) as stop,
-        LogWriters([*loggers, LiveReports(run, console)], warn) as writers,
+        LogWriters([*loggers, LiveReports(words, len(experiment.seeds), console)], warn) as writers,
     ):
 
         def note(report: RunReport) -> None:
             writers.write(report)
             stop.keeps |= report.update > 0
 
-        return run.train(folder, note, lambda: stop.is_set, resume=resumes)
-
-
-class LiveReports:
-    """Shows reports on a live line; a writer of reports, open from its start.
-
-    The reports of several seeds come one after the other and make one line.
-    """
-
-    def __init__(self, run: AgentRun | SurrogateRun, console: Console):
-        self._run: Any = run  # whose reports come
-        self._line = LiveLine(console, run.experiment.num_updates)
-        self._measured = ""
-        self._gathered: list[RunReport] = []  # of one update, from the seeds so far
-        self.close = self._line.close
-
-    def write(self, report: RunReport) -> None:
-        """Show the newest reports, when that of the last seed is there."""
-        self._gathered.append(report)
-        if len(self._gathered) == len(self._run.experiment.seeds):
-            self._measured = self._run.measured(self._gathered) or self._measured
-            parts = [*self._run.live_parts(self._gathered), self._measured]
-            self._line.show(self._run.unit, report.update, parts)
-            self._gathered = []
-
-
-def _closing(run: Any, outcome: Any, folder: RunFolder, seconds: float) -> str:
-    last = outcome.reports[-1]
-    count = run.experiment.num_updates
-    ending = "Stopped early, and kept what was learned," if outcome.interrupted else "Done"
-    share = "" if last.update == count else f" after {last.update} of {count} {run.unit}s"
-    files = [path.name for path in sorted(folder.path.iterdir()) if not path.name.startswith(".")]
-    return "\n".join(
-        [
-            f"{ending}{share} in {seconds:.0f} s: {outcome.compile_seconds:.0f} s compiling, {last.seconds:.0f} s "
-            f"{run.learned(last)}.",
-            f"{escape(str(folder.path))}: {', '.join(files)}",
-            *run.advice(folder),
-        ]
-    )
+        return run(training, experiment, folder, note, lambda: stop.is_set, resume=resumes)
 
 
 def _shared(make: Callable[[], RunFolder]) -> RunFolder:
@@ -297,7 +249,7 @@ def _values_of(override: Override) -> list[str]:
         return values
 
 
-def _run_sweep(experiments: Mapping[tuple[str, ...], AnyExperiment], console: Console) -> bool:
+def _run_sweep(experiments: Mapping[tuple[str, ...], Any], console: Console) -> bool:
     """Run experiments, known by their overrides, in run folders below one new folder.
 
     A run that diverges is noted, and the next one starts; Ctrl-C ends the sweep with the run that it ended.
@@ -306,9 +258,8 @@ def _run_sweep(experiments: Mapping[tuple[str, ...], AnyExperiment], console: Co
         Whether no run diverged.
     """
     folder = _sweep_folder(list(experiments.values()))
-    of_surrogates = all(isinstance(experiment, SurrogateExperiment) for experiment in experiments.values())
-    score, samples = ("held out", "examples") if of_surrogates else ("unseen solved", "environment\nsteps")
-    table = number_table("run", "overrides", score, samples, "learning\nseconds", "ended", num_words=2)
+    row = KINDS[next(iter(experiments.values())).kind]
+    table = number_table("run", "overrides", row.score, row.samples, "learning\nseconds", "ended", num_words=2)
     table.columns[-1].justify = "left"
     table.columns[1].overflow = "fold"
     with ensured(lambda: _say_where_it_stopped(folder, table.row_count, len(experiments))):
@@ -328,9 +279,7 @@ def _say_where_it_stopped(folder: Path, num_done: int, count: int) -> None:
         os.write(2, f"The sweep stopped: {num_done} of {count} runs are done{where}\n".encode())
 
 
-def _fill_sweep(
-    experiments: Mapping[tuple[str, ...], AnyExperiment], folder: Path, table: Table, console: Console
-) -> bool:
+def _fill_sweep(experiments: Mapping[tuple[str, ...], Any], folder: Path, table: Table, console: Console) -> bool:
     """Run the experiments, and add a row for each; return whether no run diverged."""
     all_done = True
     for number, (chosen, experiment) in enumerate(experiments.items(), start=1):
@@ -340,22 +289,23 @@ def _fill_sweep(
         name = f"{experiment.logging.run_name}-{number:0{len(str(len(experiments)))}}"
         logging = experiment.logging.replace(run_root=str(folder), run_name=name)
         try:
-            outcome = learn(experiment.replace(logging=logging), console)
+            words, outcome = learn(experiment.replace(logging=logging), console)
         except TrainingDivergedError as error:
             console.print(f"[bold red]Diverged:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
             table.add_row(str(number), "\n".join(differing), "-", "-", "-", "diverged")
             all_done = False
             continue
         last = outcome.reports[-1]
-        numbers = _score(outcome), f"{last.samples:,}", f"{last.seconds:.1f}"
+        score = "\n".join(said(words.score, last_reports(outcome.reports))) or "-"
+        numbers = score, f"{last.samples:,}", f"{last.seconds:.1f}"
         table.add_row(str(number), "\n".join(differing), *numbers, "stopped" if outcome.interrupted else "done")
         if outcome.interrupted:
             break
     return all_done
 
 
-def _sweep_folder(experiments: Sequence[AnyExperiment]) -> Path:
-    if any(isinstance(experiment, Experiment) and experiment.parallel.multihost for experiment in experiments):
+def _sweep_folder(experiments: Sequence[Any]) -> Path:
+    if any(topics_of(experiment).get("parallel", {}).get("multihost") for experiment in experiments):
         raise ConfigValidationError(
             "jaxarc train: --multirun does not go with parallel.multihost=true, as processes meet only once; start "
             "each run by a command of its own"
@@ -365,9 +315,3 @@ def _sweep_folder(experiments: Sequence[AnyExperiment]) -> Path:
         raise ConfigValidationError(f"jaxarc train: a sweep has one logging.run_root, got {', '.join(sorted(roots))}")
     name = f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{experiments[0].logging.run_name}-sweep"
     return make_new_folder(Path(*roots), name)
-
-
-def _score(outcome: Any) -> str:
-    if isinstance(outcome, SurrogateResult):
-        return "\n".join(measured_parts(outcome.reports[-1]))
-    return mean_share(report.evaluation_solve_rate for report in last_reports(outcome.reports))

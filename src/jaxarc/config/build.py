@@ -18,7 +18,8 @@ import reprlib
 import sys
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, Self, TypeVar
 
 from jaxarc.errors import UsageError
@@ -43,6 +44,19 @@ class UnknownFieldError(ConfigValidationError, KeyError):
     """A mapping names a field that the config does not have."""
 
     field: str = ""  # the name, as it was given
+
+
+@contextmanager
+def refused(
+    what: str, kinds: tuple[type[Exception], ...] = (ValueError,), besides: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """Raise an error of some kinds as the one of a config that asks for too much; ``what`` begins its message."""
+    try:
+        yield
+    except besides:
+        raise
+    except kinds as error:
+        raise ConfigValidationError(f"{what}{error}") from error
 
 
 def limited(default: Any, *, low: float | None = None, high: float | None = None) -> Any:

@@ -49,8 +49,8 @@ def config_folder() -> Path:
 
 def choices_of(group: str) -> list[str]:
     """Return the presets of a group, or the choices of a topic, first the one that changes no default."""
-    if group in (EXPERIMENT, SURROGATE):
-        return sorted(path.stem for path in (config_folder() / group).glob("*.yaml"))
+    if presets := sorted(path.stem for path in (config_folder() / group).glob("*.yaml")):
+        return presets
     return [_NAMES.get(group, "default"), *sorted(_choices().get(group, {}))]
 
 

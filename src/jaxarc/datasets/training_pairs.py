@@ -12,6 +12,7 @@ from typing import Final
 
 import jax
 import numpy as np
+from jaxtyping import Bool, Int
 
 from jaxarc.config import AugmentationConfig, TaskConfig
 from jaxarc.constants import NUM_COLORS
@@ -47,6 +48,10 @@ class TrainingPairs:
             return tuple(self.train.task_ids)
         return tuple(task_id_of(index) for index in self.train.registry_index.tolist())
 
+    def scores(self, solved: Bool[np.ndarray, " T"], steps: Int[np.ndarray, " T"]) -> dict[str, float]:
+        """Return what is measured besides the rates, by fields of a report: nothing."""
+        return {}
+
 
 _AS_THEY_ARE: Final = AugmentationConfig()
 
@@ -81,6 +86,13 @@ def load_pairs(
     named = [replace(task, task_id=f"train/{task.task_id}") for task in train_pairs]
     named += [replace(task, task_id=f"evaluation/{task.task_id}") for task in unseen]
     return TrainingPairs(train, TaskSet("played pairs", tuple(named)), len(train_pairs), len(evaluation) - len(unseen))
+
+
+def left_out(count: int) -> str:
+    """Say how many pairs are not measured; nothing where all are."""
+    if not count:
+        return ""
+    return f" {'One more is' if count == 1 else f'{count:,} more are'} left out: the training pairs hold them."
 
 
 def load_train_tasks(

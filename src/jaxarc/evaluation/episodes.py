@@ -6,7 +6,8 @@ returns every step of them, for pages and pictures.
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, Self
 
 import equinox as eqx
 import jax
@@ -51,6 +52,42 @@ class EpisodeTrajectory(NamedTuple):
     similarities: Float32[np.ndarray, " S+1"]  # 0 .. 1, with the target, whether or not the agent sees it
     invalid: Bool[np.ndarray, " S"]  # actions that the environment refused
     is_solved: bool
+
+
+class EpisodeInfo(NamedTuple):
+    """The pair that an episode plays, and its player, in words for people."""
+
+    task_id: str
+    demonstrations: Sequence[tuple[np.ndarray, np.ndarray]]  # input, output of each
+    title: str  # of the task; may be empty
+    pair: str  # such as "test 0"
+    player: str
+    is_learned: bool = False  # whether the player learned from this pair
+
+
+@dataclass(frozen=True)
+class EpisodeBatch:
+    """Episodes that one agent plays, all by the same rules, each the first attempt at the first pair of a task."""
+
+    agent: Agent
+    params: EnvParams
+    infos: Sequence[EpisodeInfo]  # E of them
+    task_indices: Sequence[int]  # of each
+    lengths: Sequence[int] | None = None  # actions of each, where an episode is not played to its end
+    env: Environment[Any] = _ENV  # with a reward of one's own
+
+    def only(self, chosen: Sequence[int]) -> Self:
+        """Leave out all other episodes; these are played to their end."""
+        infos, indices = ([of_each[i] for i in chosen] for of_each in (self.infos, self.task_indices))
+        return replace(self, infos=infos, task_indices=indices, lengths=None)
+
+    def play(self) -> Iterator[tuple[EpisodeInfo, EpisodeTrajectory]]:
+        """Play and record each."""
+        indices = np.array(self.task_indices, np.int32)
+        specs = EpisodeSpec(*np.stack([indices, np.zeros_like(indices), np.zeros_like(indices)]))
+        key = jax.random.key(0)
+        played = record_episodes(self.agent, self.params, specs, key, lengths=self.lengths, env=self.env)
+        yield from zip(self.infos, played, strict=True)
 
 
 class _Running(eqx.Module):

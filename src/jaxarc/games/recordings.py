@@ -36,6 +36,7 @@ class GameRecording(NamedTuple):
 
     game: str
     steps: list[RecordedMove]
+    about: str = ""  # how well it went
 
 
 class GameRecorder:

@@ -16,6 +16,7 @@ from jaxarc.play.episode_viewer import EpisodeViewer
 from jaxarc.play.local_site import page_file, palette_sheet
 from jaxarc.runs import RunFolder
 from jaxarc.runs.folder import RunFolderError, read_row, read_table
+from jaxarc.runs.kind import row_of
 
 MOST_ROWS: Final = 6000  # that a page gets
 
@@ -50,8 +51,8 @@ class RunView:
 
     @property
     def has_agent(self) -> bool:
-        """Whether the run trains an agent, not a surrogate."""
-        return self._config is not None and "agent" in self._config
+        """Whether the run trains an agent that could be shown."""
+        return self._config is not None and row_of(self._config).has_agent
 
     def about(self) -> dict[str, Any]:
         """Return the name of the run, and its config as lines of ``topic.field`` and value."""

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -62,9 +62,19 @@ class TrainResult:
     interrupted: bool  # stopped before its updates were used up
 
 
-class Trainable(abc.ABC):
-    """The interface of everything that the loop trains: five methods, and a few with defaults."""
+class CompiledStep(NamedTuple):
+    """A step that is compiled for one device, to be measured."""
 
+    name: str
+    program: Any
+    parameters: State  # among the arguments, shapes or arrays
+    optimizer: State
+
+
+class Trainable(abc.ABC):
+    """The interface of everything that the loop trains: six methods, and a few with defaults."""
+
+    experiment: Any  # all choices, a RunConfig
     report_type: type[RunReport]
     intervals: Intervals
     advice: ClassVar[str]  # what to do after a loss that is not finite: "lower x or y"
@@ -112,6 +122,10 @@ class Trainable(abc.ABC):
             evaluation: what ``evaluate`` returned; None where this report goes without.
             updates_per_second: of the steps since the last report.
         """
+
+    @abc.abstractmethod
+    def compiled_step(self) -> CompiledStep:
+        """Compile ``step`` for one device."""
 
     def like(self) -> State:
         """Return a state with the structure, shapes and dtypes of the run's; its arrays are not read."""

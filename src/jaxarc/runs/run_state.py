@@ -9,11 +9,10 @@ from typing import Any, Final, TypeAlias
 import jax
 
 from jaxarc.config import ConfigValidationError
-from jaxarc.config.agent_training import WhichCheckpoint
 from jaxarc.config.build import spell
 from jaxarc.files import code_digest
 from jaxarc.parallel import allgather_text, digest, is_primary, require_same
-from jaxarc.runs.checkpoint import Checkpoint, CheckpointError, CheckpointRecord, read_checkpoint
+from jaxarc.runs.checkpoint import Checkpoint, CheckpointRecord, read_checkpoint
 from jaxarc.runs.folder import MetricsFile, RunConfig, RunFolder, RunFolderError, RunReport, library_versions
 
 State: TypeAlias = Any
@@ -121,22 +120,6 @@ def _newest(folder: RunFolder) -> Checkpoint | None:
     # two processes resume from different updates.
     newest = allgather_text("" if checkpoint is None else str(checkpoint.record.update))[0]
     return checkpoint if is_primary() or not newest else read_checkpoint(folder.checkpoints.at(int(newest)))
-
-
-def chosen_checkpoint(folder: RunFolder, which: WhichCheckpoint) -> Checkpoint:
-    """Return the checkpoint with the highest score, mean over the seeds, or the newest.
-
-    Warns:
-        DamagedCheckpointWarning: the checkpoint is damaged, and another one is used.
-
-    Raises:
-        CheckpointError: the folder has no checkpoint that can be used.
-    """
-    checkpoints = folder.checkpoints
-    checkpoint = checkpoints.best() if which == "best" else checkpoints.newest()
-    if checkpoint is None:
-        raise CheckpointError(f"there is no checkpoint in {checkpoints.path}; name the folder of a run of jaxarc train")
-    return checkpoint
 
 
 class IncompatibleRunError(ConfigValidationError):

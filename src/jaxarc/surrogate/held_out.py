@@ -12,19 +12,17 @@ import jax
 import numpy as np
 from jaxtyping import Array, Int32
 
-from jaxarc.agents.saved_agent import WhichCheckpoint, chosen_checkpoint, is_surrogate
-from jaxarc.config import build
+from jaxarc.config.agent_training import WhichCheckpoint
 from jaxarc.envs.environment import Action
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.evaluation import TaskResults, play_every_task
-from jaxarc.experts.lookahead import LookaheadAgent
 from jaxarc.files import locate_run, write_whole
-from jaxarc.runs.checkpoint import Checkpoint, CheckpointError
+from jaxarc.runs.checkpoint import Checkpoint
 from jaxarc.runs.folder import RunFolder, open_run_folder
+from jaxarc.runs.kind import SavedRun
 from jaxarc.surrogate.agreement import Agreement, GraphAccuracy
-from jaxarc.surrogate.lookahead_task import LookaheadTask, SurrogateAgent
-from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment, make_task
+from jaxarc.surrogate.surrogate_experiment import make_task
 from jaxarc.surrogate.surrogate_task import SurrogateTask
 from jaxarc.surrogate.train_step import Model
 from jaxarc.types import Observation
@@ -89,12 +87,8 @@ def load_surrogate(run: str | Path, *, checkpoint: WhichCheckpoint = "best") -> 
         NotARunError: it is not the folder of a run.
         CheckpointError: there is no model that can be used, or the run trained an agent.
     """
-    folder = open_run_folder(locate_run(Path(run)))
-    chosen = chosen_checkpoint(folder, checkpoint)
-    config = chosen.record.config
-    if not is_surrogate(config):
-        raise CheckpointError(f"the run {folder.path} trained an agent; load it with jaxarc.load_agent")
-    return load_model(chosen, make_task(build(SurrogateExperiment, config)))
+    saved = SavedRun.open(open_run_folder(locate_run(Path(run))), checkpoint).require("surrogate")
+    return load_model(saved.checkpoint, make_task(saved.experiment))
 
 
 def load_model(checkpoint: Checkpoint, task: SurrogateTask) -> Model:
@@ -116,27 +110,10 @@ def evaluate_model(task: SurrogateTask, model: Model, checkpoint: int) -> Surrog
     return SurrogateEvaluation(checkpoint, agreement=measured if isinstance(measured, Agreement) else None)
 
 
-def evaluate_surrogate(
-    experiment: SurrogateExperiment, task: SurrogateTask, model: Model, checkpoint: int
-) -> SurrogateEvaluation:
-    """Do what :func:`evaluate_model` does, and let a lookahead surrogate and its expert play the held-out pairs.
-
-    Args:
-        experiment: of the surrogate.
-        task: of the experiment.
-        model: of the task.
-        checkpoint: the update that made the model.
-    """
+def evaluate_surrogate(task: SurrogateTask, model: Model, checkpoint: int) -> SurrogateEvaluation:
+    """Do what :func:`evaluate_model` does, and let a lookahead surrogate and its expert play the held-out pairs."""
     evaluation = evaluate_model(task, model, checkpoint)
-    if not isinstance(task, LookaheadTask):
-        return evaluation
-    rules = experiment.environment
-    num_candidates = experiment.lookahead.num_candidates
-    policies = {
-        "surrogate": SurrogateAgent(model, rules, num_candidates),
-        "expert": LookaheadAgent(rules, num_candidates),
-    }
-    played = {name: play_held_out(policy, task.eval_params) for name, policy in policies.items()}
+    played = {name: play_held_out(policy, pairs) for name, policy, pairs in task.players(model)}
     return dataclasses.replace(evaluation, policies=played)
 
 

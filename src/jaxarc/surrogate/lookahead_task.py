@@ -17,14 +17,14 @@ from jaxarc.agents.updates import make_params
 from jaxarc.config import JaxArcConfig, LookaheadConfig, TaskConfig
 from jaxarc.constants import OPERATION_FAMILIES
 from jaxarc.datasets import TaskSet
-from jaxarc.datasets.training_pairs import load_pairs
+from jaxarc.datasets.training_pairs import left_out, load_pairs
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.experts.candidates import candidates_of_canvas, require_count
 from jaxarc.experts.canvas_state import CanvasState, canvas_of_observation, canvas_of_state, check_edits
-from jaxarc.experts.lookahead import score_candidates, soft_choice
+from jaxarc.experts.lookahead import LookaheadAgent, score_candidates, soft_choice
 from jaxarc.nn.update import predict
 from jaxarc.prng import as_typed_key
 from jaxarc.surrogate.agreement import Agreement, agreement
@@ -34,7 +34,7 @@ from jaxarc.surrogate.scorers import CountingScorer, choose_box
 from jaxarc.surrogate.surrogate_task import HELD_OUT_SEED, ExpertBatch, SurrogateTask
 from jaxarc.surrogate.train_step import Model
 from jaxarc.types import Observation, PRNGKey
-from jaxarc.unroll import unroll
+from jaxarc.unroll import Policy, unroll
 from jaxarc.wrappers import AutoReset
 
 _ENV: Final = AutoReset(ArcEnvironment())
@@ -88,6 +88,17 @@ class LookaheadTask(SurrogateTask):
         require_count(config.num_candidates, rules)
         train_params, eval_params, num_left_out = load_params(task, rules)
         return cls(train_params, eval_params, config, num_left_out)
+
+    def about(self, task: TaskConfig) -> list[str]:
+        return [
+            f"Pairs of {task.train_dataset}, sides up to {task.max_side}; measured on those of "
+            f"{task.evaluation_dataset}. **The answer is visible.**{left_out(self.num_left_out)}"
+        ]
+
+    def players(self, model: Model) -> list[tuple[str, Policy, EnvParams]]:
+        rules, count = self.train_params.config, self.config.num_candidates
+        policies = {"surrogate": SurrogateAgent(model, rules, count), "expert": LookaheadAgent(rules, count)}
+        return [(name, policy, self.eval_params) for name, policy in policies.items()]
 
     def make_model(self, key: PRNGKey) -> CountingScorer:
         """Make a fresh scorer; the features of a candidate are the one-hot operation."""

@@ -151,6 +151,11 @@ class SearchExpertTask(SurrogateTask):
         logits = predict(model, examples.observational_data, candidates)
         return agreement(np.asarray(logits), np.asarray(examples.expert_probs), np.asarray(candidates.is_real))
 
+    def write(self, model: Model, folder: Path) -> list[str]:
+        weights = folder / "guidance.npz"
+        self.guide(model).save(weights)
+        return [f"For the search: jaxarc search TASK --guidance {weights}"]
+
     @staticmethod
     def guide(model: Model) -> Guide:
         """Return a trained scorer as the search evaluates it."""

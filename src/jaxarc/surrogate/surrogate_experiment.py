@@ -1,7 +1,10 @@
 """One run of a surrogate: its experiment with all choices, its tasks, and its reports."""
 
 import math
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from jaxarc.config import (
     CheckedConfig,
@@ -21,6 +24,7 @@ from jaxarc.config import (
 )
 from jaxarc.config.surrogate import MAX_LISTED_VARIABLES
 from jaxarc.experts import missing_for_lookahead
+from jaxarc.runs.kind import Bar, no_bar
 from jaxarc.surrogate.lookahead_task import LookaheadTask
 from jaxarc.surrogate.search_task import SearchExpertTask
 from jaxarc.surrogate.surrogate_task import StructuralModelsTask, SurrogateTask
@@ -50,6 +54,11 @@ class SurrogateExperiment(CheckedConfig):
     logging: LoggingConfig = field(default_factory=LoggingConfig)
 
     @property
+    def kind(self) -> str:
+        """Return the name in ``jaxarc.runs.kind.KINDS``."""
+        return "surrogate"
+
+    @property
     def seeds(self) -> tuple[int, ...]:
         """Return the one seed of the run."""
         return (self.surrogate.seed,)
@@ -59,44 +68,13 @@ class SurrogateExperiment(CheckedConfig):
         """Return the number of train steps of the whole run."""
         return self.surrogate_training.num_steps
 
-    def validate(self) -> list[str]:
-        problem = self.surrogate.problem
-        problems = []
-        problems += self._check_structural_models()
-        mesh = self.surrogate_mesh
-        if problem in ("lookahead", "search") and max(mesh.model_devices, mesh.stages) > 1:
-            problems.append(
-                f"surrogate_mesh.model_devices and stages must be 1 for surrogate={problem}, whose scorer has no "
-                f"layers to split, got {mesh.model_devices} and {mesh.stages}; use data_devices"
-            )
-        if problem == "lookahead":
-            problems += missing_for_lookahead(self.environment)
-            if self.environment.action.selection_format != "bbox":
-                problems.append(
-                    "surrogate.problem=lookahead needs action.selection_format='bbox', "
-                    f"got {self.environment.action.selection_format!r}"
-                )
-            problems += self.task.too_large_for(self.environment.grid_shape)
-        return problems + self._check_splits()
+    @property
+    def problem(self) -> "_Problem":
+        """What ``surrogate.problem`` names."""
+        return _PROBLEMS[self.surrogate.problem]
 
-    def _check_structural_models(self) -> list[str]:
-        """Say which structural models the problem cannot take."""
-        problem = self.surrogate.problem
-        models = self.structural_models
-        problems = []
-        if problem == "parent_sets" and models.num_variables > MAX_LISTED_VARIABLES:
-            problems.append(
-                f"structural_models.num_variables must be at most {MAX_LISTED_VARIABLES} for surrogate=parent_sets, "
-                f"which lists all graphs, got {models.num_variables}; use surrogate=graphs"
-            )
-        if problem == "parent_sets" and models.mechanism != "linear":
-            problems.append(
-                "structural_models.mechanism must be 'linear' for surrogate=parent_sets, whose posterior is exact, "
-                f"got {models.mechanism!r}; use surrogate=graphs"
-            )
-        if problem == "graphs" and models.num_samples == 1:
-            problems.append("structural_models.num_samples must be at least 2 for surrogate=graphs, got 1")
-        return problems
+    def validate(self) -> list[str]:
+        return self.problem.check(self) + self._check_splits()
 
     def _check_splits(self) -> list[str]:
         """Say which batches, or layers, cannot be cut into equal parts."""
@@ -112,7 +90,8 @@ class SurrogateExperiment(CheckedConfig):
         divisor = math.prod(factors.values())
         named = " * ".join(name for name, n in factors.items() if n > 1)
         problems = []
-        name, size = self._batch_size()
+        name = self.problem.batch
+        size = math.prod(operator.attrgetter(field)(self) for field in name.split(" * "))
         if size % divisor:
             problems.append(f"a batch must be a multiple of {named}={divisor} examples, got {name}={size}")
         if mesh.stages > 1 and network.num_layers % (mesh.stages * (network.remat_every or 1)):
@@ -121,19 +100,6 @@ class SurrogateExperiment(CheckedConfig):
                 f"got {network.num_layers}, {mesh.stages} and {network.remat_every}"
             )
         return problems
-
-    def _batch_size(self) -> tuple[str, int]:
-        """Return the examples in a batch, behind the name of what says so."""
-        match self.surrogate.problem:
-            case "lookahead":
-                return "lookahead.num_examples", self.lookahead.num_examples
-            case "search":
-                return "search_expert.num_examples", self.search_expert.num_examples
-            case "graphs":
-                return "graphs.models_per_batch", self.graphs.models_per_batch
-            case _:
-                count = self.parent_sets.models_per_batch * self.structural_models.num_variables
-                return "parent_sets.models_per_batch * structural_models.num_variables", count
 
 
 @dataclass(frozen=True)
@@ -169,20 +135,99 @@ class SurrogateReport:
         return self.auroc if self.kl is None else -self.kl
 
 
-def make_task(experiment: SurrogateExperiment) -> SurrogateTask:
-    """Make the task that ``surrogate.problem`` names, with its held-out examples.
+def make_task(experiment: SurrogateExperiment, bar: Bar = no_bar) -> SurrogateTask:
+    """Make the task that ``surrogate.problem`` names, with its held-out examples; searches are recorded once.
 
     Raises:
         UnknownDatasetError, TaskFormatError: see :func:`jaxarc.datasets.load_tasks`.
         ValueError: no task is small enough.
     """
-    network = experiment.surrogate_network
-    match experiment.surrogate.problem:
-        case "lookahead":
-            return LookaheadTask.load(experiment.task, experiment.environment, experiment.lookahead)
-        case "search":
-            return SearchExpertTask.load(experiment.search_expert)
-        case "graphs":
-            return StructuralModelsTask("edges", experiment.graphs, experiment.structural_models, network)
-        case _:
-            return StructuralModelsTask("parent_sets", experiment.parent_sets, experiment.structural_models, network)
+    return experiment.problem.load(experiment, bar)
+
+
+class _Problem(NamedTuple):
+    """What ``surrogate.problem`` names."""
+
+    expert: str
+    learned: str
+    load: Callable[[SurrogateExperiment, Bar], SurrogateTask]
+    check: Callable[[SurrogateExperiment], list[str]]  # what it cannot take
+    batch: str  # the fields whose product is the number of examples in a batch
+
+
+def _check_parent_sets(experiment: SurrogateExperiment) -> list[str]:
+    models = experiment.structural_models
+    problems = []
+    if models.num_variables > MAX_LISTED_VARIABLES:
+        problems.append(
+            f"structural_models.num_variables must be at most {MAX_LISTED_VARIABLES} for surrogate=parent_sets, "
+            f"which lists all graphs, got {models.num_variables}; use surrogate=graphs"
+        )
+    if models.mechanism != "linear":
+        problems.append(
+            "structural_models.mechanism must be 'linear' for surrogate=parent_sets, whose posterior is exact, "
+            f"got {models.mechanism!r}; use surrogate=graphs"
+        )
+    return problems
+
+
+def _check_graphs(experiment: SurrogateExperiment) -> list[str]:
+    too_few = experiment.structural_models.num_samples == 1
+    return ["structural_models.num_samples must be at least 2 for surrogate=graphs, got 1"] if too_few else []
+
+
+def _check_no_layers(experiment: SurrogateExperiment) -> list[str]:
+    mesh = experiment.surrogate_mesh
+    if max(mesh.model_devices, mesh.stages) == 1:
+        return []
+    return [
+        f"surrogate_mesh.model_devices and stages must be 1 for surrogate={experiment.surrogate.problem}, whose scorer "
+        f"has no layers to split, got {mesh.model_devices} and {mesh.stages}; use data_devices"
+    ]
+
+
+def _check_lookahead(experiment: SurrogateExperiment) -> list[str]:
+    rules = experiment.environment
+    problems = _check_no_layers(experiment) + missing_for_lookahead(rules)
+    if rules.action.selection_format != "bbox":
+        problems.append(
+            f"surrogate.problem=lookahead needs action.selection_format='bbox', got {rules.action.selection_format!r}"
+        )
+    return problems + experiment.task.too_large_for(rules.grid_shape)
+
+
+def _load_search(experiment: SurrogateExperiment, bar: Bar) -> SurrogateTask:
+    with bar("searches recorded") as show:
+        return SearchExpertTask.load(experiment.search_expert, show)
+
+
+_PROBLEMS: Final = {
+    "parent_sets": _Problem(
+        "the exact posterior over parent sets of linear structural models",
+        "what the expert thinks of candidates",
+        lambda of, _: StructuralModelsTask("parent_sets", of.parent_sets, of.structural_models, of.surrogate_network),
+        _check_parent_sets,
+        "parent_sets.models_per_batch * structural_models.num_variables",
+    ),
+    "graphs": _Problem(
+        "the graphs of drawn structural models",
+        "how likely each edge is",
+        lambda of, _: StructuralModelsTask("edges", of.graphs, of.structural_models, of.surrogate_network),
+        _check_graphs,
+        "graphs.models_per_batch",
+    ),
+    "lookahead": _Problem(
+        "the expert that looks one edit ahead",
+        "what the expert thinks of candidates",
+        lambda of, _: LookaheadTask.load(of.task, of.environment, of.lookahead),
+        _check_lookahead,
+        "lookahead.num_examples",
+    ),
+    "search": _Problem(
+        "the programs that the search finds",
+        "which words they have",
+        _load_search,
+        _check_no_layers,
+        "search_expert.num_examples",
+    ),
+}

@@ -7,6 +7,7 @@ parent sets or edges as its target, :class:`jaxarc.surrogate.lookahead_task.Look
 
 import abc
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
@@ -20,7 +21,9 @@ from jaxarc.config import (
     StructuralModelConfig,
     SurrogateNetworkConfig,
     SurrogateTrainingConfig,
+    TaskConfig,
 )
+from jaxarc.envs.params import EnvParams
 from jaxarc.nn.layers import pad_rows
 from jaxarc.nn.update import Metrics, predict
 from jaxarc.surrogate.agreement import Agreement, GraphAccuracy, agreement, graph_accuracy
@@ -32,6 +35,7 @@ from jaxarc.surrogate.scorers import CandidateScorer
 from jaxarc.surrogate.structural_models import draw_graphs, draw_parent_sets
 from jaxarc.surrogate.train_step import LossFunction, Model, create_adaptive_train_step
 from jaxarc.types import PRNGKey
+from jaxarc.unroll import Policy
 
 HELD_OUT_SEED: Final = 2**31 - 1  # of held-out examples; SurrogateConfig allows runs only the seeds below it
 # First words of the seeds of structural models, so that no two of them are equal.
@@ -85,6 +89,18 @@ class SurrogateTask(abc.ABC):
     @abc.abstractmethod
     def evaluate(self, model: Model) -> EvaluationMetrics:
         """Measure a model on held-out examples, in every call the same ones."""
+
+    def about(self, task: TaskConfig) -> list[str]:
+        """Say which data are learned from and measured, where that is more than the expert."""
+        return []
+
+    def players(self, model: Model) -> list[tuple[str, Policy, EnvParams]]:
+        """Return the model and its expert as policies, with names and the held-out pairs that they play, if they do."""
+        return []
+
+    def write(self, model: Model, folder: Path) -> list[str]:
+        """Write what others read of a trained model into the folder of its run, and say what it is for."""
+        return []
 
     def make_step(self, model: Model, optimizer: optax.GradientTransformation, config: SurrogateTrainingConfig) -> Step:
         """Make the step that ``config.train_step`` names; see :func:`create_adaptive_train_step`."""

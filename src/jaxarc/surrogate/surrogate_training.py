@@ -14,7 +14,7 @@ from jaxtyping import Array, Float32
 
 from jaxarc.nn.update import init_optimizer, make_surrogate_optimizer
 from jaxarc.runs.folder import RunFolder
-from jaxarc.runs.loop import Intervals, Numbers, Trainable, TrainResult, run
+from jaxarc.runs.loop import CompiledStep, Intervals, Numbers, Trainable, TrainResult, run
 from jaxarc.surrogate.mesh_placement import MeshPlacement
 from jaxarc.surrogate.prefetcher import DataPrefetcher
 from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment, SurrogateReport
@@ -60,6 +60,7 @@ def train_surrogate(
 class SurrogateTraining(Trainable):
     """The training of one surrogate."""
 
+    experiment: SurrogateExperiment
     report_type = SurrogateReport
     advice: ClassVar[str] = "lower surrogate_training.learning_rate or surrogate_training.max_grad_norm"
     clock_counts_reports: ClassVar[bool] = False
@@ -161,6 +162,16 @@ class SurrogateTraining(Trainable):
 
     def result(self, state: SurrogateState) -> SurrogateState:
         return state._replace(model=self.placement.gather(state.model))
+
+    def compiled_step(self) -> CompiledStep:
+        experiment = self.experiment
+        config = experiment.surrogate_training
+        optimizer = make_surrogate_optimizer(config)
+        model = self.task.make_model(jax.random.key(experiment.surrogate.seed))
+        opt_state = init_optimizer(optimizer, model)
+        step: Any = eqx.filter_jit(self.task.make_step(model, optimizer, config))
+        program = step.lower(model, opt_state, self._make_batch(0)).compile().compiled
+        return CompiledStep("train step", program, model, opt_state)
 
     def _make_batch(self, step: int) -> Any:
         return self.task.batch(self.experiment.surrogate.seed, step)

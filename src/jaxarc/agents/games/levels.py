@@ -9,19 +9,24 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32, Int, Int8, Int32, UInt32
 
+from jaxarc.agents.games.policy import GamePolicy
 from jaxarc.agents.policy import ActorCritic
-from jaxarc.config import GameConfig
+from jaxarc.agents.ppo import TrainConfig
+from jaxarc.agents.updates import environment_of, make_params, make_policy, play_all
+from jaxarc.config import AgentConfig, GameConfig, JaxArcConfig
 from jaxarc.envs.environment import Environment, Step
 from jaxarc.evaluation import TaskResults
 from jaxarc.games import GameEnvironment, GameParams, GameState, GridGame, game
 from jaxarc.games.engine import NOT_FINISHED, WIN
 from jaxarc.games.game import ACTION_NAMES
 from jaxarc.games.scoring import game_score
+from jaxarc.parallel.mesh import UNSHARDED, DataShard
 from jaxarc.prng import as_typed_key, from_key_data, to_randint, to_uniform
 from jaxarc.tasks import uniform_weights
 from jaxarc.tasks.buffer import sample_task_index
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.unroll import BatchPolicy
+from jaxarc.wrappers import EpisodeStatistics
 
 _LEARNED: Final = 0  # seed of the random levels that are learned from
 _UNSEEN: Final = 1  # and of those that are only measured
@@ -72,7 +77,7 @@ class GameLevels:
     def train_ids(self) -> tuple[str, ...]:
         return self.train.task_ids
 
-    def score(self, solved: Bool[np.ndarray, " T"], steps: Int[np.ndarray, " T"]) -> float:
+    def scores(self, solved: Bool[np.ndarray, " T"], steps: Int[np.ndarray, " T"]) -> dict[str, float]:
         """Return the official score, 0 .. 100, of one attempt at each of the game's own levels, up to the first lost.
 
         Args:
@@ -81,7 +86,7 @@ class GameLevels:
         """
         baselines = [level.baseline for level in self.train.game.levels]
         completed = int(np.cumprod(solved[: self.num_train]).sum())
-        return game_score(baselines, steps[: self.num_train].tolist(), completed)
+        return {"game_score": game_score(baselines, steps[: self.num_train].tolist(), completed)}
 
 
 def load_levels(config: GameConfig) -> GameLevels:
@@ -215,7 +220,23 @@ def _words(action: int, game: GridGame) -> str:
     return f"click row {row}, column {column}"
 
 
-def play_levels(policy: BatchPolicy, params: LevelParams) -> TaskResults:
+@environment_of.register(LevelParams)
+def _(params: LevelParams, agent: AgentConfig) -> EpisodeStatistics:
+    return EpisodeStatistics(LevelEpisodes(params.game))
+
+
+@make_policy.register(LevelParams)
+def _(params: LevelParams, key: Array, train_config: TrainConfig) -> GamePolicy:
+    return GamePolicy.create(key, params.game, train_config.network)
+
+
+@make_params.register(LevelSet)
+def _(levels: LevelSet, config: JaxArcConfig) -> LevelParams:
+    return levels.params()
+
+
+@play_all.register(LevelParams)
+def play_levels(params: LevelParams, policy: BatchPolicy, shard: DataShard = UNSHARDED) -> TaskResults:
     """Play every level once, from its start, and return which ones were completed, and in how many actions."""
     env = GameEnvironment(params.game)
     levels = _one_level_a_set(params)

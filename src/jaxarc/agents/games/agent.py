@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int8, Int32
 
-from jaxarc.agents.game_policy import GamePolicy
-from jaxarc.agents.saved_agent import SavedRun
+from jaxarc.agents.games.policy import GamePolicy
+from jaxarc.agents.saved_agent import policy_of
 from jaxarc.config.agent_training import WhichCheckpoint
 from jaxarc.errors import whole_number
 from jaxarc.games import GameError
@@ -18,8 +18,8 @@ from jaxarc.games.explorer import PlayedGame
 from jaxarc.games.frames import FrameGame, camera
 from jaxarc.games.game import CLICK
 from jaxarc.games.recordings import GameRecorder
-from jaxarc.runs.checkpoint import CheckpointError
 from jaxarc.runs.folder import open_run_folder
+from jaxarc.runs.kind import SavedRun
 from jaxarc.types import PRNGKey
 
 MAX_ACTIONS: Final = 500  # in one level, as the explorer of docs/games.md has
@@ -102,19 +102,16 @@ def load_game_agent(run: str | Path, *, checkpoint: WhichCheckpoint = "best", se
         NotARunError: it is not the folder of a run.
         CheckpointError: there is no agent that can be used, or it edits grids.
     """
-    return saved_game_agent(SavedRun.open(open_run_folder(Path(run)), checkpoint), seed)
+    return saved_game_agent(SavedRun.open(open_run_folder(Path(run)), checkpoint).require("game"), seed)
 
 
 def saved_game_agent(saved: SavedRun, seed: int | None = None) -> GameAgent:
     """Return the agent of one seed of a saved run.
 
     Raises:
-        CheckpointError: the run has no such seed, or its agents edit grids.
+        CheckpointError: the run has no such seed.
     """
-    game = saved.experiment.game
-    if not game.name:
-        raise CheckpointError(f"the run {saved.path} learned to edit grids; load it with jaxarc.load_agent")
-    return GameAgent(saved.policy(seed)[0], game.max_steps)
+    return GameAgent(policy_of(saved, seed)[0], saved.experiment.game.max_steps)
 
 
 def _cells(frame: Int8[np.ndarray, "64 64"], size: tuple[int, int], shape: tuple[int, int]) -> Int8[np.ndarray, "H W"]:
