@@ -135,7 +135,7 @@ def start_seed(
     )
 
 
-# What plays a run's episodes and chooses in them, by the class of its params; games/levels.py has that of levels.
+# What plays a run's episodes and chooses in them, by the class of its params; that of levels is agents/games/levels.py.
 @functools.singledispatch
 def environment_of(params: EnvParams, agent: AgentConfig) -> EpisodeStatistics:
     """Return the environment that plays one episode after the other, and rewards the agent."""

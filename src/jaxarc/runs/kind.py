@@ -20,7 +20,7 @@ from jaxarc.runs.loop import Trainable, TrainResult
 from jaxarc.words import CalibrationPlot, Table, Words
 
 Bar: TypeAlias = Callable[[str], AbstractContextManager[Callable[[int, int | None], None]]]
-"""From what is counted to a progress bar, which is told how many are done, and of how many."""
+"""From what is counted to a progress bar, which receives how many are done, and of how many."""
 
 
 def no_bar(what: str) -> AbstractContextManager[Callable[[int, int | None], None]]:
