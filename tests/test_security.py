@@ -19,14 +19,10 @@ ROOT = Path(__file__).parents[1]
 PLACES = ("src", "examples", "docs")
 # The process of an expert gets it from its parent, through a pipe that nobody else has; no file is read.
 ITS_OWN_PARENT = {"src/jaxarc/traces/workers.py", "src/jaxarc/jobs/local.py"}
-# jaxarc traces record --expert module:name, jaxarc evaluate --agent module:function
-NAMED_ON_THE_COMMAND_LINE = {
-    "src/jaxarc/agents/own_parts.py",
-    "src/jaxarc/cli/evaluation.py",
-    "src/jaxarc/experts/expert.py",
-}
+# jaxarc traces record --expert module:name; games, rewards, networks and solvers as file.py:NAME or module:NAME
+NAMED_ON_THE_COMMAND_LINE = {"src/jaxarc/experts/expert.py", "src/jaxarc/lazy.py"}
 RUNS_A_PAGE = {ROOT / "docs" / "make_starter.py"}  # the code of a page of this repository, for its curve
-OUR_OWN = {"src/jaxarc/lazy.py", "src/jaxarc/extras.py"}  # modules and libraries that the package itself names
+OUR_OWN = {"src/jaxarc/runs/kind.py", "src/jaxarc/extras.py"}  # modules and libraries that the package itself names
 RUNS_CODE = {
     "pickle",
     "cPickle",

@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import Any
 
 from jaxarc.extras import how_to_install
-from jaxarc.files import user_path
 
 
 def lazy(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -56,6 +55,8 @@ def load_code(where: str) -> ModuleType:
     if not is_file_of_code(where):
         _look_in(Path.cwd())
         return importlib.import_module(where)
+    from jaxarc.files import user_path  # files.py writes, and importing the core loads nothing that does
+
     path = user_path(where).resolve()
     return _run_file(path, path.stat().st_mtime_ns)
 

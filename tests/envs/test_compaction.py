@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.envs.start import HUGE_ROW, WIDE_ROW, update_rows
+from jaxarc.envs.rows import HUGE_ROW, WIDE_ROW, update_rows
 from jaxarc.fusion import materialize, materialize_call
 from jaxarc.native import library
 from jaxarc.primitives import choose_executor

@@ -22,10 +22,8 @@ Picture random_grid(int frame) {
   return grid;
 }
 
-enum class Takes { kImage, kList, kBoth };
-
 // A word with arguments that some word may have: a direction, a mirror image, a feature or two numbers.
-Takes declare_random(Graph& graph) {
+void declare_random(Graph& graph) {
   const char* const texts[] = {"up",   "down",    "right",     "cross", "star", "rows",  "columns", "falling", "diagonals",
                                "both", "all",     "half_turn", "turn_90", "top", "left", "first",   "most",    "least",
                                "xor",  "not_most", "common",   "left_right", "1", "2",   "0"};
@@ -33,20 +31,20 @@ Takes declare_random(Graph& graph) {
                                 "cells_of_grid", "cropped_colors", "2_above", "3_beside"};
   const int kind = below(3);
   if (kind == 0) {
-    graph.declare("split", splits[below(std::size(splits))], "");
-    return Takes::kImage;
+    graph.declare("split", splits[below(std::size(splits))], "", 1, below(2) == 0);
+    return;
   }
   if (kind == 1) {
     const auto name = kListWords[1 + below(std::size(kListWords) - 1)].first;
     const bool is_item = name == "item";
-    graph.declare(name, is_item ? "1" : texts[below(std::size(texts))], std::string(kFeatures[below(std::size(kFeatures))]));
-    return Takes::kList;
+    const std::string feature(kFeatures[below(std::size(kFeatures))]);
+    graph.declare(name, is_item ? "1" : texts[below(std::size(texts))], feature, 1, below(2) == 0);
+    return;
   }
   const auto name = kKernels[below(std::size(kKernels))].name;
   const bool has_direction = name == "gravity" || name == "continue_lines";
   const bool has_numbers = name == "upscale" || name == "tile" || name == "mirror_tile" || name == "pad";
-  graph.declare(name, has_direction ? "up" : has_numbers ? "2" : texts[below(std::size(texts))], "2");
-  return Takes::kBoth;
+  graph.declare(name, has_direction ? "up" : has_numbers ? "2" : texts[below(std::size(texts))], "2", 1, false);
 }
 
 void play(int round) {
@@ -62,18 +60,10 @@ void play(int round) {
     target.insert(target.end(), output.cells, output.cells + output.size());
   }
   constexpr int kWords = 24;
-  std::vector<Takes> takes;
-  for (int word = 0; word < kWords; word++) takes.push_back(declare_random(graph));
+  for (int word = 0; word < kWords; word++) declare_random(graph);
   graph.start(inputs.data());
-  for (int cost = 0; cost < 3; cost++) {
-    for (int word = 0; word < kWords; word++) {
-      for (bool is_list : {false, true}) {
-        if (takes[static_cast<size_t>(word)] == (is_list ? Takes::kImage : Takes::kList)) continue;
-        const int64_t states = std::min<int64_t>(graph.level_size(cost, is_list), 200);
-        graph.expand(word, cost, is_list, 0, states, cost + 1, below(2) == 0);
-      }
-    }
-  }
+  const Limits limits = {1000 + below(1000), 20000, 60};
+  for (int cost = 1; cost <= 3; cost++) graph.expand(cost, limits);
   const int64_t words = static_cast<int64_t>(target.size() + 63) / 64;
   PieceFinder finder(graph.images(), num_inputs, sizes.data(), target.data(), static_cast<int64_t>(target.size()));
   std::vector<Bits> right, solid, row(static_cast<size_t>(2 * words));
