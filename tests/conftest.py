@@ -109,7 +109,8 @@ def _slow_tests(path):
     """Return the head of the file, and what it names: the part of a test's name -> "nightly" or nothing."""
     lines = path.read_text(encoding="utf-8").splitlines()
     named = [line for line in lines if line and not line.startswith("#")]
-    return [line for line in lines if line.startswith("#")], dict(line.partition(" ")[::2] for line in named)
+    when = {line.removesuffix(" nightly"): "nightly" if line.endswith(" nightly") else "" for line in named}
+    return [line for line in lines if line.startswith("#")], when
 
 
 def _names_of(test):
