@@ -101,16 +101,13 @@ def painted(pairs: TaskSet) -> list[tuple[int, list[tuple]]]:
 
 def of_people(path: Path, pairs: TaskSet) -> list[tuple[int, list[tuple]]]:
     """Return pair and actions of each session in a file or folder that is on one of these tasks."""
-    if not path.exists():
-        raise SystemExit(f"{path}: no such file or folder; the repositories of Mini-ARC and ARCTraj have sessions")
     try:
         read, sessions = list(read_human_sessions(path)), []
-    except SessionFileError as error:
-        raise SystemExit(f"{path}: {error}") from None
-    broken = [session for session in read if session.problem]
+    except (OSError, SessionFileError) as error:
+        raise SystemExit(f"{error}; the repositories of Mini-ARC and ARCTraj have sessions") from None
+    broken = [f"; {session.name}: {session.problem}" for session in read if session.problem]
     if len(broken) == len(read):
-        first = "".join(f"; {session.name}: {session.problem}" for session in broken[:1])
-        raise SystemExit(f"{path}: no session in the layout of Mini-ARC (*.json) or ARCTraj (*.csv){first}")
+        raise SystemExit(f"{path}: no session in the layout of Mini-ARC (*.json) or ARCTraj (*.csv){''.join(broken[:1])}")
     for session in read:
         named = [n for n, pair in enumerate(pairs) if is_of(session.task_id, pair)]
         if session.problem or not named:

@@ -360,7 +360,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
             "SubmitPolicy action_numbers locate_run "
             "apply_counts best_first candidates_of choose_box count_episodes count_played_tasks "
             "create_adaptive_train_step create_jax_surrogate_train_step create_run_folder create_surrogate_train_step "
-            "curriculum_weights effective_task_count majority_vote from_static in_one_piece init_optimizer "
+            "curriculum_weights effective_task_count majority_vote from_static in_one_piece init_optimizer refused "
             "surrogate_learning_rate make_optimizer make_surrogate_optimizer missing_for_lookahead "
             "missing_for_painting one_task_per_pair one_task_per_test over_stages place_weights play_every_task "
             "record render_task require_memory task_checksum to_static load_policy TrainedAgent numbers_of "
