@@ -107,7 +107,7 @@ def of_people(path: Path, pairs: TaskSet) -> list[tuple[int, list[tuple]]]:
         raise SystemExit(f"{error}; the repositories of Mini-ARC and ARCTraj have sessions") from None
     broken = [f"; {session.name}: {session.problem}" for session in read if session.problem]
     if len(broken) == len(read):
-        raise SystemExit(f"{path}: no session in the layout of Mini-ARC (*.json) or ARCTraj (*.csv){''.join(broken[:1])}")
+        raise SystemExit(f"{path}: no session in a layout of Mini-ARC (*.json) or ARCTraj (*.csv){''.join(broken[:1])}")
     for session in read:
         named = [n for n, pair in enumerate(pairs) if is_of(session.task_id, pair)]
         if session.problem or not named:
