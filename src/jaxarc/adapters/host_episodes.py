@@ -44,7 +44,7 @@ def plays_on_host(env: Environment[Any], params: EnvParams) -> bool:
         isinstance(inner, ArcEnvironment)
         and choose_executor(config.environment.executor) == "native"
         and not config.action.mask_in_info
-        and not (config.switches_pairs and shows_more_than_the_canvas(config))
+        and not (config.episode.switches_pairs and shows_more_than_the_canvas(config))
     )
 
 

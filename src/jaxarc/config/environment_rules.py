@@ -38,11 +38,6 @@ class DatasetConfig(CheckedConfig):
     max_grid_width: int = limited(MAX_GRID_SIZE, low=1, high=MAX_GRID_SIZE)  # W, columns of the canvas
     too_large: TooLarge = "refuse"  # a task that does not fit the canvas: an error; left out
 
-    @property
-    def grid_shape(self) -> tuple[int, int]:
-        """Rows and columns of the canvas, ``(H, W)``."""
-        return self.max_grid_height, self.max_grid_width
-
 
 @dataclass(frozen=True)
 class ActionConfig(CheckedConfig):
@@ -112,6 +107,13 @@ class EpisodeConfig(CheckedConfig):
             )
         return problems
 
+    @property
+    def switches_pairs(self) -> bool:
+        """Whether an episode may switch from one pair to another."""
+        if self.mode == "trials":
+            return False
+        return self.allow_demo_switching if self.mode == "train" else self.allow_test_switching
+
 
 @dataclass(frozen=True)
 class HistoryConfig(CheckedConfig):
@@ -154,7 +156,7 @@ class AugmentationConfig(CheckedConfig):
     @property
     def is_active(self) -> bool:
         """Whether a reset changes tasks at all."""
-        return self != AugmentationConfig()
+        return self.symmetries != "none" or self.recolor != "none" or self.shuffle_demos
 
 
 @dataclass(frozen=True)
@@ -181,11 +183,6 @@ class JaxArcConfig(CheckedConfig):
         return legal_operations(self.action, self.episode)
 
     @property
-    def switches_pairs(self) -> bool:
-        """Whether an episode may switch from one pair to another."""
-        return switches_pairs(self.episode)
-
-    @property
     def scores_submissions(self) -> bool:
         """Whether a submit adds its success term to the reward: always in training, on request in test mode."""
         return self.episode.mode == "train" or self.reward.score_on_submit
@@ -193,7 +190,7 @@ class JaxArcConfig(CheckedConfig):
     @property
     def grid_shape(self) -> tuple[int, int]:
         """Rows and columns of the canvas, ``(H, W)``."""
-        return self.dataset.grid_shape
+        return self.dataset.max_grid_height, self.dataset.max_grid_width
 
     @classmethod
     def from_hydra(cls, mapping: Mapping[str, Any]) -> Self:
@@ -226,7 +223,7 @@ class JaxArcConfig(CheckedConfig):
 
     def validate(self) -> list[str]:
         problems: list[str] = []
-        height, width = self.dataset.grid_shape
+        height, width = self.grid_shape
         episode = self.episode
         if episode.mode != "train" and self.observation.reveal_target:
             problems.append(
@@ -245,23 +242,16 @@ class JaxArcConfig(CheckedConfig):
         if not self.legal_operations:
             problems.append(
                 f"action.allowed_operations={self.action.allowed_operations} leaves no legal operation: in "
-                f"{episode.mode} mode with pair switching {'on' if self.switches_pairs else 'off'} the possible ones "
-                f"are {sorted(_possible_operations(episode))}"
+                f"{episode.mode} mode with pair switching {'on' if episode.switches_pairs else 'off'} the possible "
+                f"ones are {sorted(_possible_operations(episode))}"
             )
         return problems
-
-
-def switches_pairs(episode: EpisodeConfig) -> bool:
-    """Whether an episode may switch from one pair to another."""
-    if episode.mode == "trials":
-        return False
-    return episode.allow_demo_switching if episode.mode == "train" else episode.allow_test_switching
 
 
 def _possible_operations(episode: EpisodeConfig) -> frozenset[int]:
     """Operation ids that the mode and the switching rules allow."""
     operations = {*range(c.NUM_GRID_OPERATIONS), c.RESET_PAIR}
-    if switches_pairs(episode):
+    if episode.switches_pairs:
         operations.update(_DEMO_SWITCHES if episode.mode == "train" else _TEST_SWITCHES)
     return frozenset(operations)
 

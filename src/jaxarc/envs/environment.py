@@ -341,8 +341,7 @@ def _fused_step(env: ArcEnvironment, state: ArcEnvState, action: Action, params:
     if not (isinstance(action, StructuredAction) and steps_and_starts_natively(state, params)):
         stepped = env.step(state, action, params)
         return _go_on(env, stepped, start_where(stepped[3], stepped[0], params), params)
-    outcome, after, shown = step_and_start(state, action, params)
-    source = pairs_of(outcome.state, params)
+    outcome, source, after, shown = step_and_start(state, action, params)
     _, observation, reward, done, info = _tell(outcome, source, params.config)
     info = with_next_mask(env.info, {**info, "final_observation": observation}, after, params)
     return after, observe(shown, source, params.config), reward, done, info

@@ -45,7 +45,7 @@ def take_step(state: ArcEnvState, action: StructuredAction, source: PairSource, 
 
     Args:
         state: the state of one environment.
-        action: what to do; the config's invalid-action policy treats a wrong one.
+        action: of :func:`as_single`; the config's invalid-action policy treats a wrong one.
         source: the pairs of the state's task.
         config: the one that the state was started with.
     """
@@ -70,21 +70,20 @@ def start_where(need: Bool[Array, ""], state: ArcEnvState, params: EnvParams) ->
 
 def step_and_start(
     state: ArcEnvState, action: StructuredAction, params: EnvParams
-) -> tuple[StepOutcome, ArcEnvState, ArcEnvState]:
+) -> tuple[StepOutcome, PairSource, ArcEnvState, ArcEnvState]:
     """Take one step, and start the next episode where it ended, by one call of the library.
 
     Args:
         state: of one environment, for which :func:`steps_and_starts_natively` is true.
-        action: what to do.
+        action: of :func:`as_single`.
         params: those of the state.
 
     Returns:
         The outcome of the step, in the state of which only counters, similarity, endings and grid are those of the
-        step; the state to go on with; and the same with a copy of its grid, which observations show: another array
-        than the one that the next step changes in place.
+        step; the pairs of its task; the state to go on with; and the same with a copy of its grid, which observations
+        show: another array than the one that the next step changes in place.
     """
     action = refuse_invalid(action, params.config)
-    action.rules(params.config)  # raises for an action of another format
     done = _step_and_start_rows((state, action), params)
     with_grid = lambda grid: dataclasses.replace(done.state, canvas=dataclasses.replace(done.state.canvas, grid=grid))
     ended = dataclasses.replace(
@@ -93,8 +92,9 @@ def step_and_start(
         similarity_score=done.similarity,
         endings=done.endings,
     )
-    outcome = outcome_of(done.similarity_before, ended, done.facts, pairs_of(ended, params), params.config)
-    return outcome, done.state, with_grid(done.next_grid)
+    source = pairs_of(ended, params)
+    outcome = outcome_of(done.similarity_before, ended, done.facts, source, params.config)
+    return outcome, source, done.state, with_grid(done.next_grid)
 
 
 def steps_and_starts_natively(state: ArcEnvState, params: EnvParams) -> bool:
@@ -123,7 +123,6 @@ def resets_natively(states: ArcEnvState, params: EnvParams) -> bool:
 def _step_natively(
     state: ArcEnvState, action: StructuredAction, source: PairSource, config: JaxArcConfig
 ) -> tuple[ArcEnvState, StepFacts]:
-    action.rules(config)  # raises for an action of another format
     place = (source.first_row, source.count, source.order, source.colors, source.num_open)
     bare = dataclasses.replace(state, **dict.fromkeys(_LEFT_ALONE))
     after, bits = _step_of(config, source.hides_all)((bare, action, place), source.table)
@@ -305,7 +304,7 @@ def step_numbers(config: JaxArcConfig, hides_all: bool) -> dict[str, int]:
     """What a step depends on, and a config fixes; rules that are true or false are bits in the order of step.h."""
     rules = (
         config.action.invalid_action_policy == "clip",
-        config.switches_pairs,
+        config.episode.switches_pairs,
         config.scores_submissions,
         config.reward.score_on_submit,
         hides_all,

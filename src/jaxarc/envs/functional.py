@@ -96,7 +96,9 @@ def arc_reset(
         config,
         augmentation=augmentation,
         task_data=task_data,
-        demonstrations=pairs_of_task(task_data, config.grid_shape, "train"),
+        demonstrations=(
+            pairs_of_task(task_data, config.grid_shape, "train") if config.observation.include_demonstrations else None
+        ),
         num_slots=config.observation.max_demonstrations or task_data.input_grids_examples.shape[0],
     )
     return state, observe(state, source, config)

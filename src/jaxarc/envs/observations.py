@@ -79,7 +79,7 @@ def _demonstrations(pairs: PairTable, pair_index: Int32[Array, "*B"], shown: "_G
     inputs = pairs.inputs
     outputs = pairs.outputs
     config = shown.config
-    if config.episode.mode == "train" and config.switches_pairs:
+    if config.episode.mode == "train" and config.episode.switches_pairs:
         # Where the pair can change within an episode, the state holds all demonstrations, and the one that is played
         # now is emptied here. Where it cannot, the state was made without it.
         slots = jnp.arange(inputs.shape[-2], dtype=jnp.int32).reshape(*(1,) * pair_index.ndim, -1)

@@ -7,14 +7,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Int8, Int32
+from jaxtyping import Array, Bool, Int8, Int32, UInt32
 
 from jaxarc import constants as c
 from jaxarc.envs.structured_actions import TO_FIRST_UNSOLVED_PAIR, TO_NEXT_PAIR, TO_PREVIOUS_PAIR
 from jaxarc.primitives import Kernel, fold_rows, unfold_rows
+from jaxarc.prng import from_key_data
 from jaxarc.tasks.augmentation import Augmentation, augment_grid, recolor
 from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator, TaskSource, buffer_of_task
-from jaxarc.types import JaxArcTask, PRNGKey
+from jaxarc.types import JaxArcTask
 
 
 class PairTable(eqx.Module):
@@ -23,28 +24,23 @@ class PairTable(eqx.Module):
     inputs: Int8[Array, "*B N HW"]
     outputs: Int8[Array, "*B N HW"]
 
-    def input_rows(self, row: Int32[Array, "*B"], colors: Int8[Array, "*B 10"] | None = None) -> Int8[Array, "*B HW"]:
-        """Load inputs from the table that all share, or one from each table; a row past the last one is the last.
 
-        Args:
-            row: of each grid to load.
-            colors: the new color of each color; None: they stay.
-        """
-        return self._rows(self.inputs, row, colors)
+def load_grids(
+    grids: Int8[Array, "*T N HW"], row: Int32[Array, "*B"], colors: Int8[Array, "*B 10"] | None = None
+) -> Int8[Array, "*B HW"]:
+    """Load grids from the table that all share, or one from each table; a row past the last one is the last.
 
-    def output_rows(self, row: Int32[Array, "*B"], colors: Int8[Array, "*B 10"] | None = None) -> Int8[Array, "*B HW"]:
-        """Load outputs as :meth:`input_rows` does inputs."""
-        return self._rows(self.outputs, row, colors)
-
-    def _rows(
-        self, grids: Int8[Array, "*T N HW"], row: Int32[Array, "*B"], colors: Int8[Array, "*B 10"] | None
-    ) -> Int8[Array, "*B HW"]:
-        # [B, N, HW], a table for each environment, as with generated tasks: take one row of each.
-        if grids.ndim > 2:
-            grid = jnp.take_along_axis(grids, row[..., None, None], axis=-2, mode="clip")[..., 0, :]
-        else:
-            grid = jnp.take(grids, row, axis=0, mode="clip")
-        return grid if colors is None else recolor(grid, colors)
+    Args:
+        grids: the inputs or outputs of a :class:`PairTable`.
+        row: of each grid to load.
+        colors: the new color of each color; None: they stay.
+    """
+    # [B, N, HW], a table for each environment, as with generated tasks: take one row of each.
+    if grids.ndim > 2:
+        grid = jnp.take_along_axis(grids, row[..., None, None], axis=-2, mode="clip")[..., 0, :]
+    else:
+        grid = jnp.take(grids, row, axis=0, mode="clip")
+    return grid if colors is None else recolor(grid, colors)
 
 
 def stack_tables(
@@ -97,11 +93,11 @@ class PairSource(eqx.Module):
 
     def input_of(self, pair_index: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
         """Load the input of a pair."""
-        return self.table.input_rows(self.row_of(pair_index), self.colors)
+        return load_grids(self.table.inputs, self.row_of(pair_index), self.colors)
 
     def output_of(self, pair_index: Int32[Array, "*B"]) -> Int8[Array, "*B HW"]:
         """Load the output of a pair."""
-        return self.table.output_rows(self.row_of(pair_index), self.colors)
+        return load_grids(self.table.outputs, self.row_of(pair_index), self.colors)
 
 
 def pairs_in_play(
@@ -160,15 +156,15 @@ def show_demonstrations(source: PairSource, num_slots: int, held_out: Int32[Arra
 
 
 def generate_pairs(
-    key: PRNGKey, tasks: TaskSource, task_index: Int32[Array, ""], augmentation: Augmentation | None
+    words: UInt32[Array, " words"], tasks: TaskSource, task_index: Int32[Array, ""], augmentation: Augmentation | None
 ) -> PairTable | None:
-    """Make the pairs of a new task, turned and recolored by the augmentation; None where tasks are stored.
+    """Make the pairs of a new task, by the words of a key, turned and recolored; None where tasks are stored.
 
     Their order is random anyway.
     """
     if not isinstance(tasks, TaskGenerator):
         return None
-    inputs, outputs = tasks.generate(key, task_index)
+    inputs, outputs = tasks.generate(from_key_data(words), task_index)
     if augmentation is None:
         return PairTable(inputs, outputs)
     change = lambda grid: augment_grid(grid.reshape(tasks.grid_shape), augmentation).reshape(-1)

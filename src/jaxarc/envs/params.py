@@ -66,7 +66,7 @@ class EnvParams(eqx.Module):
         counts = _counts(self)
         if counts is None:
             return
-        if self.config.switches_pairs and counts.max() > MAX_TRACKED_PAIRS:
+        if self.config.episode.switches_pairs and counts.max() > MAX_TRACKED_PAIRS:
             raise ValueError(
                 f"pair switching tracks at most {MAX_TRACKED_PAIRS} pairs a task, but a task has {counts.max()}; "
                 "switch it off or leave the task out"

@@ -79,8 +79,12 @@ def _start_on(
         key = from_key_data(keys.augmentation)
         num_train = tasks.num_train_of(task_index)
         augmentation = draw_augmentation(key, num_train, tasks.num_slots, config.augmentation)
-    generated = generate_pairs(from_key_data(keys.generation), tasks, task_index, augmentation)
+    generated = generate_pairs(keys.generation, tasks, task_index, augmentation)
     source = pairs_in_play(tasks, generated, task_index, augmentation, config.episode.mode)
+    demonstrations, num_slots = None, 0
+    if config.observation.include_demonstrations:
+        demonstrations = pairs_in_play(tasks, generated, task_index, augmentation, "train")
+        num_slots = params.num_slots
     state = start_episode(
         keys,
         source,
@@ -89,8 +93,8 @@ def _start_on(
         pair_index=params.pair_index if pair_index is None else pair_index,
         augmentation=augmentation,
         pairs=generated,
-        demonstrations=pairs_in_play(tasks, generated, task_index, augmentation, "train"),
-        num_slots=params.num_slots,
+        demonstrations=demonstrations,
+        num_slots=num_slots,
     )
     return state, source
 
@@ -119,23 +123,31 @@ def start_episode(
         augmentation: what the source does to the task, kept in the state.
         task_data: kept in the state by the guide API.
         pairs: the table of a generated task, kept in the state.
-        demonstrations: the demonstrations of the task, in every mode; needed only where the config shows them.
-        num_slots: how many demonstrations are shown at most.
+        demonstrations: those of the task, in every mode, where the config shows them; kept in the state.
+        num_slots: how many of them are shown at most.
     """
     if pair_index is None:
         pair_index = _first_pair(keys.pair, source.count, config.episode)
     else:
         pair_index = jnp.clip(pair_index, 0, source.count - 1)
     target = source.output_of(pair_index)
-    grid = _start_grid(from_key_data(keys.start), source.input_of(pair_index), target, config)
+    grid = _start_grid(keys.start, source.input_of(pair_index), target, config)
     shape = config.grid_shape
     # The six sizes: of the start grid, of the target, and 0 x 0 of the clipboard.
     height, width = grid_size(grid, shape)
     empty = jnp.zeros((), jnp.int8)  # the clipboard
     sizes = jnp.stack([height, width, *grid_size(target, shape), empty, empty])
+    shown = None
+    if demonstrations is not None:
+        # The pair that is played is left out here if it is the same in the whole episode; where it can change, an
+        # observation leaves it out by itself. In test mode it is no demonstration.
+        stays = config.episode.mode != "test" and not config.episode.switches_pairs
+        shown = show_demonstrations(demonstrations, num_slots, pair_index if stays else None)
     zero = jnp.int32(0)
     # What is constant in a fresh state must vary over the same devices as it will after a step; see vary_like.
-    fresh = (jnp.full_like(grid, PADDING), _no_selection(config), jnp.zeros((2,), jnp.bool_), empty_history(config))
+    has_mask = config.action.selection_format == "mask"
+    nothing = jnp.zeros((shape[1],), jnp.uint32) if has_mask else jnp.array([0, 0, -1, -1], jnp.int8)
+    fresh = (jnp.full_like(grid, PADDING), nothing, jnp.zeros((2,), jnp.bool_), empty_history(config))
     clipboard, selection, endings, records = vary_like(fresh, keys.state)
     return ArcEnvState(
         canvas=Canvas(grid, clipboard, target, selection, sizes),
@@ -147,7 +159,7 @@ def start_episode(
         augmentation=augmentation,
         task_data=task_data,
         pairs=pairs,
-        demonstrations=_demonstrations(demonstrations, num_slots, pair_index, config),
+        demonstrations=shown,
         grid_shape=shape,
         selection_format=config.action.selection_format,
     )
@@ -160,38 +172,20 @@ def _first_pair(word: UInt32[Array, ""], count: Int32[Array, ""], episode: Episo
     return jnp.int32(0) if choice == "first" else to_randint(word, count)
 
 
-def _demonstrations(
-    source: PairSource | None, num_slots: int, pair_index: Int32[Array, ""], config: JaxArcConfig
-) -> PairTable | None:
-    """Load what is shown all episode long; where the pair can change, an observation leaves it out by itself."""
-    if source is None or not config.observation.include_demonstrations:
-        return None
-    # The pair that is played is left out here if it is the same in the whole episode. In test mode it is no
-    # demonstration.
-    stays = config.episode.mode != "test" and not config.switches_pairs
-    return show_demonstrations(source, num_slots, pair_index if stays else None)
-
-
-def _no_selection(config: JaxArcConfig) -> Array:
-    if config.action.selection_format == "mask":
-        return jnp.zeros((config.grid_shape[1],), jnp.uint32)
-    return jnp.array([0, 0, -1, -1], jnp.int8)
-
-
 def _start_grid(
-    key: Array, pair_input: Int8[Array, " HW"], target: Int8[Array, " HW"], config: JaxArcConfig
+    words: UInt32[Array, " words"], pair_input: Int8[Array, " HW"], target: Int8[Array, " HW"], config: JaxArcConfig
 ) -> Int8[Array, " HW"]:
     episode = config.episode
     shape = config.grid_shape
     if episode.start_grid == "input":
         return pair_input
     if episode.start_grid == "partial":
-        return _partly_solved(key, pair_input, target, episode.partial_probability)
+        return _partly_solved(from_key_data(words), pair_input, target, episode.partial_probability)
     inside = (cell_rows(shape) < episode.start_height) & (cell_columns(shape) < episode.start_width)
     if episode.start_grid == "empty":
         colors = jnp.zeros_like(pair_input)
     else:
-        colors = jax.random.randint(key, pair_input.shape, 0, NUM_COLORS, jnp.int8)
+        colors = jax.random.randint(from_key_data(words), pair_input.shape, 0, NUM_COLORS, jnp.int8)
     return jnp.where(inside, colors, jnp.int8(PADDING))
 
 

@@ -70,9 +70,9 @@ def step_by_rules(
     # all.
     submitted = operation == c.SUBMIT
     submitted, right = compute_once((submitted, submitted & (matches == union)))
-    bit = jnp.int32(1) << (pair_index if config.switches_pairs else jnp.int32(0))
+    bit = jnp.int32(1) << (pair_index if config.episode.switches_pairs else jnp.int32(0))
     solved = state.solved_pairs | jnp.where(right, bit, 0)
-    every_pair = all_pairs(source.count) if config.switches_pairs else jnp.int32(1)
+    every_pair = all_pairs(source.count) if config.episode.switches_pairs else jnp.int32(1)
     step_count = state.step_count + running.astype(jnp.int32)
     submission_count = state.submission_count + submitted.astype(jnp.int32)
     # 4. The ending. On a hidden pair an episode that ends at a right submit would tell that it was right, so it may

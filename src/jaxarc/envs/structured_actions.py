@@ -286,7 +286,7 @@ def _span(axis: str, one: Int32[Array, ""], other: Int32[Array, ""]) -> str:
 
 def _operation_rule(config: JaxArcConfig) -> IntegerRule:
     legal = config.legal_operations
-    switching = "on" if config.switches_pairs else "off"
+    switching = "on" if config.episode.switches_pairs else "off"
     refusal = (
         f"this config allows {list(legal)} (action.allowed_operations={config.action.allowed_operations}, "
         f"{config.episode.mode} mode, pair switching {switching})"

@@ -57,7 +57,7 @@ from jaxarc.envs.operations.grid_edits import (
     rearrange_cells,
     resolve_selection,
 )
-from jaxarc.envs.pairs import PairTable, stack_tables
+from jaxarc.envs.pairs import PairTable, load_grids, stack_tables
 from jaxarc.envs.structured_actions import (
     CHANGES_PAIR,
     COPIES,
@@ -152,13 +152,13 @@ def execute_batch(canvas: Canvas, action: CheckedAction, pairs: PairTable, stati
         new = rearrange_cells(canvas.grid, clipboard, operation, use, active, shape)
         grid, clipboard = _choose(needs, new, (grid, clipboard))
     if statics.has(LOADS_INPUT):
-        loaded = pairs.input_rows(action.row, action.colors)
+        loaded = load_grids(pairs.inputs, action.row, action.colors)
         # Of the six sizes only the first two, of the grid, are new; those of target and clipboard stay.
         loaded_sizes = jnp.concatenate([_size(loaded, shape), sizes[:, TARGET_HEIGHT:]], axis=1)
         grid, sizes = _choose(LOADS_INPUT.has(operation), (loaded, loaded_sizes), (grid, sizes))
     if statics.has(CHANGES_PAIR):
         # Start on another pair: its input as grid, its output as target, an empty clipboard, of size 0 x 0.
-        loaded, answer = pairs.input_rows(action.row, action.colors), pairs.output_rows(action.row, action.colors)
+        loaded, answer = (load_grids(grids, action.row, action.colors) for grids in (pairs.inputs, pairs.outputs))
         empty = jnp.full_like(clipboard, PADDING)
         loaded_sizes = jnp.concatenate(
             [_size(loaded, shape), _size(answer, shape), jnp.zeros_like(sizes[:, CLIPBOARD_HEIGHT:])], axis=1
