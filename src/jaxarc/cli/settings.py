@@ -40,14 +40,10 @@ _OVERRIDE: Final = re.compile(r"(\w+)(\.\w+)*=", re.ASCII)
 
 
 def topics_in(presets: str) -> Topics:
-    """Return the topics of a kind of experiment with their classes, those of the rules first."""
+    """Return the topics of the experiments of some presets with their classes, those of the rules first."""
     config = GROUPS[presets].config
     hints = typing.get_type_hints(config)
     return {**RULES, **{one.name: hints[one.name] for one in dataclasses.fields(config) if one.name != "environment"}}
-
-
-TOPICS: Final[Topics] = topics_in(EXPERIMENT)
-SURROGATE_TOPICS: Final[Topics] = topics_in(SURROGATE)
 
 
 def read_experiment(overrides: Sequence[str], file: Path | None = None) -> Any:
@@ -112,8 +108,9 @@ def experiment_of(mapping: Mapping[Any, Any], presets: str = EXPERIMENT) -> Any:
     Raises:
         ConfigValidationError: an unknown topic or field, a wrong type, or a broken rule.
     """
+    known = list(topics_in(presets))
     for name in mapping:
-        check_known("jaxarc train", str(name), list(topics_in(presets)))
+        check_known("jaxarc train", str(name), known)
     # The rules of an environment are topics of the command line, and one field of an experiment:
     # {"reward": r, "agent": a} becomes {"environment": {"reward": r}, "agent": a}.
     rules = {name: mapping[name] for name in mapping if name in RULES}
@@ -140,7 +137,7 @@ def _split(overrides: Sequence[str], presets: str) -> tuple[dict[str, str], list
         topic, dot, _ = str(override.key_or_group).partition(".")
         if presets == SURROGATE and override.key_or_group == "agent.reward":
             raise ConfigValidationError(f"jaxarc train: a surrogate learns from an expert; leave {text!r} out")
-        if topic in SURROGATE_TOPICS and topic not in topics:
+        if topic not in {*topics, presets} and topic in topics_in(SURROGATE):  # which imports surrogates
             raise ConfigValidationError(
                 f"jaxarc train: {text!r} is a choice of surrogates; say which one is trained, such as "
                 f"{SURROGATE}={GROUPS[SURROGATE].preset}"
