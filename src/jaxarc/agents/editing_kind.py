@@ -16,10 +16,10 @@ from jaxarc.datasets.training_pairs import TrainingPairs, left_out, pairs_by_rul
 from jaxarc.parallel import distributed_session, use_host_cores
 from jaxarc.runs import RunFolder, TrainingDivergedError, TrainResult
 from jaxarc.runs.kind import Bar
+from jaxarc.runs.presentation import Part, Plot, Presentation, Table, last_reports, mean_share, range_share
 from jaxarc.search import Question
 from jaxarc.tasks.pair_pool import PairPool
 from jaxarc.tasks.procedural import ProceduralTasks
-from jaxarc.words import Part, Plot, Table, Words, last_reports, mean_share, range_share
 
 _PLOTS: Final = (
     Plot(
@@ -69,11 +69,11 @@ def prepare(training: AgentTraining, bar: Bar) -> None:
         SearchedAnswers(config.search_seconds, config.search_processes).answers(questions, show)
 
 
-def words(training: AgentTraining, folder: RunFolder) -> Words:
+def presentation(training: AgentTraining, folder: RunFolder) -> Presentation:
     """Say what is learned from and measured, and how that goes."""
     experiment, pairs = training.experiment, training.pairs
     answer = _answer(experiment)
-    return agents_words(
+    return present_agents(
         experiment,
         announcement=_announcement(experiment, pairs),
         title=f"{_material(experiment, pairs)}, {answer}",
@@ -110,12 +110,12 @@ def without_place(experiment: Experiment) -> Experiment:
     return experiment.replace(parallel=experiment.parallel.replace(**place))
 
 
-def agents_words(
+def present_agents(
     experiment: Experiment, announcement: Iterable[str], title: str, plots: Sequence[Plot], advice: Sequence[str]
-) -> Words:
+) -> Presentation:
     """Say of agents what does not depend on what they play; the title says that."""
     of_each = " of each seed" if len(experiment.seeds) > 1 else ""
-    return Words(
+    return Presentation(
         announcement=list(announcement),
         unit="update",
         num_updates=experiment.num_updates,

@@ -19,8 +19,8 @@ from jaxarc.cli.console import escape, number_table, print_line, warn
 from jaxarc.errors import UsageError
 from jaxarc.runs import RunFolder
 from jaxarc.runs.folder import read_table
-from jaxarc.runs.kind import row_of
-from jaxarc.words import mean_number, mean_share, percent
+from jaxarc.runs.kind import KINDS, row_of
+from jaxarc.runs.presentation import mean_number, mean_share, percent
 
 _NOT_THE_EXPERIMENT: Final = (
     *("logging.", "checkpoint.", "parallel.", "versions."),
@@ -102,7 +102,8 @@ def compare(
         table.add_row(escape(label), str(len(last)), (mean_share if is_share else mean_number)(last), *means)
     every_run = [os.path.abspath(run) for group in groups for run in group.runs]
     picture = output or Path(os.path.commonpath(every_run)) / "comparison.png"
-    x_label = "environment steps, or examples" if x == "steps" else "seconds of learning, without compilation"
+    samples = ", or ".join(dict.fromkeys(row.samples.replace("_", " ") for row in KINDS.values()))
+    x_label = samples if x == "steps" else "seconds of learning, without compilation"
     axes = AxisLabels(x_label, metric.replace("_", " "), is_share)
     draw_comparison(bands, axes, picture, "mean over seeds, with its 95 % confidence band")
     Console().print(table, f"Picture: {escape(str(picture))}", highlight=False, soft_wrap=True)
@@ -120,11 +121,12 @@ def read_groups(folders: Sequence[Path], metric: str | None = None) -> tuple[lis
     curves: dict[int, dict[int, Curve]] = {}  # of each group, by seed
     for run in dict.fromkeys(run for folder in folders for run in _runs_in(folder)):
         fields = _experiment_fields(run.config)
-        metric = metric or row_of({name.partition(".")[0] for name in fields}).metric
+        row = row_of({name.partition(".")[0] for name in fields})
+        metric = metric or row.metric
         group = groups.setdefault(json.dumps(fields, sort_keys=True), Group([], fields, []))
         group.runs.append(run.path)
         of_seeds = curves.setdefault(id(group), {})
-        for seed, curve in _curves(run.metrics, metric).items():
+        for seed, curve in _curves(run.metrics, metric, row.samples).items():
             if seed in of_seeds:
                 warn(f"{run.path} has seed {seed} of another run of this experiment, which counts once")
             of_seeds[seed] = max(of_seeds.get(seed, curve), curve, key=lambda one: one.shape[1])
@@ -211,13 +213,13 @@ def _runs_in(folder: Path) -> list[RunFolder]:
     return found
 
 
-def _curves(path: Path, metric: str) -> dict[int, Curve]:
+def _curves(path: Path, metric: str, samples: str) -> dict[int, Curve]:
     rows, num_bad = read_table(path)
     points: dict[int, list[list[float]]] = {}
     try:
         for row in rows:
             if row.get(metric) is not None:
-                point = [row.get("environment_steps", row.get("examples")), row["seconds"], row[metric]]
+                point = [row[samples], row["seconds"], row[metric]]
                 points.setdefault(row["seed"], []).append([float(number) for number in point])
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ComparisonError(f"{path} has a line that is no report: {error!r:.200}; bring the file back") from error

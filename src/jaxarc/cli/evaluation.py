@@ -56,7 +56,7 @@ from jaxarc.nn import products_in
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.runs import RunFolder, locate_run
 from jaxarc.runs.kind import KINDS, SavedRun, kind_of
-from jaxarc.words import percent
+from jaxarc.runs.presentation import percent
 
 
 def evaluate_run(run: str, overrides: Sequence[str], checkpoint: WhichCheckpoint, precision: Precision) -> None:
