@@ -69,11 +69,7 @@ def load(experiment: Experiment, bar: Bar) -> AgentTraining:
 
 @functools.lru_cache(maxsize=1)  # watch asks again for each checkpoint
 def measured_pairs(experiment: Experiment) -> TrainingPairs:
-    """Load the pairs that agents learn from and are evaluated on.
-
-    Raises:
-        ConfigValidationError: no task is small enough, or none is unseen.
-    """
+    """Load the pairs that agents learn from and are evaluated on."""
     rules = experiment.environment
     hides = experiment.answer.is_hidden
     with refused("jaxarc train: ", besides=(TaskFormatError,)):

@@ -112,9 +112,6 @@ def compare(
 def read_groups(folders: Sequence[Path], metric: str | None = None) -> tuple[list[Group], str]:
     """Read runs, or folders of them, put those of one experiment together, and return the metric too.
 
-    Raises:
-        ComparisonError: a folder is not that of a run, a file in it is damaged, or a run never measured the metric.
-
     A seed that another run of the experiment has counts once, the longer curve of the two, with a warning.
     """
     groups: dict[str, Group] = {}
@@ -151,11 +148,7 @@ def band_of(curves: Sequence[Curve], axis: Axis) -> tuple[Float64[np.ndarray, " 
 
 
 def read_shares(folder: Path) -> TaskShares:
-    """Read a folder of ``jaxarc evaluate``.
-
-    Raises:
-        ComparisonError: its rows are missing or damaged, or the answers are unknown.
-    """
+    """Read a folder of ``jaxarc evaluate``."""
     rows, num_bad = read_table(folder / _ROWS)
     try:
         shares = {str(row["task_id"]): Fraction(row["solved_outputs"], row["num_outputs"]) for row in rows}
@@ -169,11 +162,7 @@ def read_shares(folder: Path) -> TaskShares:
 
 
 def print_difference(first: TaskShares, second: TaskShares, console: Console) -> None:
-    """Print how many tasks each evaluation solved, and which of them the second one won and lost.
-
-    Raises:
-        ComparisonError: they have no task in common.
-    """
+    """Print how many tasks each evaluation solved, and which of them the second one won and lost."""
     common = [task_id for task_id in first.shares if task_id in second.shares]
     if not common:
         raise ComparisonError(

@@ -103,11 +103,7 @@ def as_field(override: str) -> str:
 
 
 def experiment_of(mapping: Mapping[Any, Any], presets: str = EXPERIMENT) -> Any:
-    """Make an experiment of a kind from the fields of each topic.
-
-    Raises:
-        ConfigValidationError: an unknown topic or field, a wrong type, or a broken rule.
-    """
+    """Make an experiment of a kind from the fields of each topic."""
     known = list(topics_in(presets))
     for name in mapping:
         check_known("jaxarc train", str(name), known)
@@ -164,9 +160,6 @@ def parse_override(text: str) -> Override:
     """Read an override; a value that Hydra's grammar has no word for is a text, as if it were quoted.
 
     ``task.train_dataset=~/tasks`` and ``task.train_dataset=mini:max_side=10`` need no quotation marks within others.
-
-    Raises:
-        ConfigValidationError: it is no override.
     """
     plain = text.lstrip("+")  # Hydra's sign of a field that no file names
     name, _, value = plain.partition("=")
@@ -213,11 +206,7 @@ def _read_file(file: Path) -> dict[str, Any]:
 
 
 def _require_plain(file: Path) -> None:
-    """Refuse a file that could exhaust the memory when it is read: a config may come from anybody.
-
-    Raises:
-        ConfigValidationError: the file is larger than any config, nested, or speaks of other values than its own.
-    """
+    """Refuse a file that could exhaust the memory when it is read: a config may come from anybody."""
     if file.stat().st_size > _MAX_FILE_BYTES:
         raise ConfigValidationError(f"jaxarc train: {file} has over {_MAX_FILE_BYTES:,} bytes, which no config needs")
     depth = 0

@@ -127,12 +127,7 @@ def train(
 
 
 def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> Any:
-    """Read the choices of a run, and change those that its results do not depend on.
-
-    Raises:
-        ConfigValidationError: an override is not of a single field.
-        IncompatibleRunError: an override would change what is computed.
-    """
+    """Read the choices of a run, and change those that its results do not depend on."""
     groups = [override for override in map(as_field, overrides) if "." not in override.partition("=")[0]]
     if groups:
         raise ConfigValidationError(
@@ -203,11 +198,7 @@ def _train(
 
 
 def _shared(make: Callable[[], RunFolder]) -> RunFolder:
-    """Let process 0 make a run folder, and open it in all.
-
-    Raises:
-        ProcessError: this process does not see it.
-    """
+    """Let process 0 make a run folder, and open it in all."""
     if jax.process_count() == 1:
         return make()
     path = Path(allgather_text(str(make().path.resolve()) if is_primary() else "")[0])
@@ -224,10 +215,6 @@ def expand(overrides: Sequence[str]) -> list[list[str]]:
     """Return each combination of the values that overrides list, as overrides with one value each.
 
     ``a=1,2 b=3`` gives ``a=1 b=3`` and ``a=2 b=3``.
-
-    Raises:
-        ConfigValidationError: no override lists values, one cannot be read, or one is a range without a value
-            or without end.
     """
     parsed = [parse_override(override) for override in overrides]
     if not any(override.is_sweep_override() for override in parsed):

@@ -64,11 +64,7 @@ def print_overview() -> None:
 
 
 def print_fields(topics: Sequence[str]) -> None:
-    """Print all fields of some topics, or of all of them, with value, choices and meaning.
-
-    Raises:
-        ConfigValidationError: there is no such topic.
-    """
+    """Print all fields of some topics, or of all of them, with value, choices and meaning."""
     known = _topics()
     for topic in topics:
         check_known("jaxarc train --fields", topic, list(known))

@@ -108,11 +108,7 @@ def submission(selection_format: str, grid_shape: tuple[int, int]) -> Structured
 
 
 def as_structured(action: Action, params: EnvParams) -> StructuredAction:
-    """Return an action as it is, and of flat actions, integers, those that they number; see :class:`FlatActions`.
-
-    Raises:
-        ValueError: the actions of the config have no numbers.
-    """
+    """Return an action as it is, and of flat actions, integers, those that they number; see :class:`FlatActions`."""
     is_flat = isinstance(action, int | jax.Array)
     return FlatActions(ArcEnvironment()).to_structured(action, params) if is_flat else action
 
@@ -121,10 +117,6 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
     """Refuse an agent that cannot act on the observations, or whose actions the environment does not take.
 
     Only shapes are computed.
-
-    Raises:
-        AgentMismatchError: with the observation or action that there is, and the one that is expected.
-        TypeError, ValueError: the actions are numbers, but no integers, or the config has too many to number.
     """
     selection_format = params.config.action.selection_format
     wanted = ACTION_CLASSES[selection_format]

@@ -63,12 +63,7 @@ class Session:
     """The environment on the full canvas, compiled once for all pairs of some tasks."""
 
     def __init__(self, tasks: TaskSet, action_format: ActionFormat):
-        """Compile reset and step.
-
-        Args:
-            tasks: their pairs can be played.
-            action_format: how actions select cells.
-        """
+        """Compile reset and step."""
         self.tasks = tasks
         self.action_format: ActionFormat = action_format
         # One compiled program for both kinds of pairs: demonstrations show the similarity, tests hide it.

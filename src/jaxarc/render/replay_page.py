@@ -75,12 +75,7 @@ class ReplayPage:
     """Collects episodes and writes them into a page; memory holds their packed form only."""
 
     def __init__(self, title: str, about: Mapping[str, str] | None = None):
-        """Begin a page without episodes.
-
-        Args:
-            title: a line above the page.
-            about: further facts, such as the data set, shown below the title.
-        """
+        """Begin a page without episodes."""
         self._title = title
         self._about = dict(about or {})
         self._packed: list[str] = []
@@ -92,11 +87,7 @@ class ReplayPage:
         return len(self._episodes)
 
     def add(self, task: ReplayTask, episode: ReplayEpisode) -> None:
-        """Add an episode behind the others.
-
-        Raises:
-            ValueError: its parts do not have S or S + 1 entries, or a number is not finite.
-        """
+        """Add an episode behind the others."""
         _require_whole(task, episode)
         # The key is the whole task, because tasks of two data sets may have the same id.
         text = _task_to_json(task)
@@ -117,11 +108,7 @@ class ReplayPage:
         self._episodes.append(row)
 
     def to_html(self) -> str:
-        """Return the whole file.
-
-        Raises:
-            ValueError: there is no episode.
-        """
+        """Return the whole file."""
         if not self._episodes:
             raise ValueError("a replay without episodes shows nothing; add at least one")
         page = files("jaxarc.render") / "page"

@@ -46,11 +46,7 @@ class RunState:
 
 
 def require_unused(folder: RunFolder) -> None:
-    """Raise where a run was begun in the folder.
-
-    Raises:
-        RunFolderError: there are metrics or checkpoints.
-    """
+    """Raise where a run was begun in the folder."""
     if folder.metrics.exists() or folder.checkpoints.updates():
         raise RunFolderError(f"{folder.path} holds a run already; resume it, or name another folder")
 
