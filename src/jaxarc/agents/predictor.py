@@ -410,8 +410,9 @@ def learn_answers(
     def learn(predictor_state: PredictorState, key: PRNGKey) -> tuple[PredictorState, Float32[Array, ""]]:
         # The puzzles are split over the devices, the gradient is the mean over them, so
         # all devices make the same update.
-        puzzle, answer = _draw_puzzles(shard.local_slice(jax.random.split(key, train_config.answer.batch_size)), params)
-        mean_loss = lambda predictor: predictor.loss(puzzle, answer).mean()
+        keys = shard.local_slice(jax.random.split(key, train_config.answer.batch_size))
+        states, observation = jax.vmap(_ENV.reset, (0, None))(keys, params)
+        mean_loss = lambda predictor: predictor.loss(puzzle_of(observation), states.target_grid).mean()
         loss, gradient = shard.mean(jax.value_and_grad(mean_loss)(predictor_state.predictor))
         change, optimizer_state = optimizer.update(gradient, predictor_state.optimizer_state)
         return PredictorState(eqx.apply_updates(predictor_state.predictor, change), optimizer_state), loss
@@ -420,11 +421,6 @@ def learn_answers(
         learn, predictor_state, jax.random.split(key, train_config.answer.batches_per_update)
     )
     return predictor_state, losses.mean()
-
-
-def _draw_puzzles(keys: Key[Array, " B"], params: EnvParams) -> tuple[Puzzle, Int8[Array, "B H W"]]:
-    states, observation = jax.vmap(_ENV.reset, (0, None))(keys, params)
-    return puzzle_of(observation), states.target_grid
 
 
 def _optimizer(train_config: TrainConfig) -> optax.GradientTransformation:
