@@ -21,7 +21,7 @@ from jaxarc.datasets import TaskSet
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import BboxAction, StructuredAction
 from jaxarc.errors import JaxarcError
-from jaxarc.evaluation.solve_rate import first_state, without_augmentation
+from jaxarc.evaluation.solve_rate import first_state
 from jaxarc.experts.host_canvas import check_action
 from jaxarc.tasks import UnknownTaskError
 from jaxarc.traces.trace_files import PairFinder, TraceLine, read_trace_file
@@ -295,7 +295,7 @@ def _replay_some(
     boxes = BboxAction(*(jnp.asarray(part) for part in np.moveaxis(actions, -1, 0)))
     indices = jnp.array([index for index, _ in found], jnp.int32)
     # One compiled replay for all traces of the part; a solved end proves that the rules of this run allow the trace.
-    replayed: _Replayed = jax.device_get(_replay(rewarded(reward), without_augmentation(params), indices, boxes))
+    replayed: _Replayed = jax.device_get(_replay(rewarded(reward), params.without_augmentation(), indices, boxes))
     for (_, line), solved in zip(found, replayed.solved, strict=True):
         if not solved:
             raise TraceExampleError(

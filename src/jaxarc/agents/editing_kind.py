@@ -21,7 +21,6 @@ from jaxarc.config.build import refused
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.training_pairs import TrainingPairs, left_out, load_pairs, pairs_by_rule
 from jaxarc.evaluation.episodes import EpisodeBatch, EpisodeInfo, EpisodeTrajectory
-from jaxarc.evaluation.solve_rate import without_augmentation
 from jaxarc.parallel import distributed_session, use_host_cores
 from jaxarc.render.actions import describe_operation
 from jaxarc.runs import RunFolder, TrainingDivergedError, TrainResult
@@ -133,7 +132,7 @@ class ShownAgent:
         """Return the episodes of a seed's agent, or of the first, on each pair; what it learned from comes first."""
         experiment = self.run.experiment
         pairs = measured_pairs(experiment)
-        params = without_augmentation(make_params(pairs.eval, experiment.environment))
+        params = make_params(pairs.eval, experiment.environment).without_augmentation()
         player = f"{experiment.logging.run_name}, seed {experiment.training.seed if seed is None else seed}"
         infos = list(_infos_of(pairs, experiment, player))
         env = rewarded(experiment.agent.reward, params)

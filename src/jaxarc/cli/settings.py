@@ -24,6 +24,7 @@ from jaxarc.files import CHECKSUM
 from jaxarc.games import load_game
 from jaxarc.games.game_names import names_file
 from jaxarc.runs.kind import GROUPS, row_of
+from jaxarc.runs.run_state import by_topic
 
 Topics: TypeAlias = dict[str, type[CheckedConfig]]
 
@@ -116,11 +117,7 @@ def experiment_of(mapping: Mapping[Any, Any], presets: str = EXPERIMENT) -> Any:
 
 def topics_of(experiment: CheckedConfig) -> dict[str, dict[str, Any]]:
     """Return every field of an experiment by topic, in the shape that the command line overrides."""
-    return _by_topic(experiment.as_dict())
-
-
-def _by_topic(saved: Mapping[str, Any]) -> dict[str, Any]:
-    return {**saved["environment"], **{name: saved[name] for name in saved if name != "environment"}}
+    return by_topic(experiment.as_dict())
 
 
 def _split(overrides: Sequence[str], presets: str) -> tuple[dict[str, str], list[Override]]:
@@ -202,7 +199,7 @@ def _read_file(file: Path) -> dict[str, Any]:
         raise ConfigValidationError(f"jaxarc train: {file} is no config; give what --show prints, or a config.json")
     mapping = {str(name): value for name, value in config.items() if name not in _ABOUT_A_RUN}
     rules = mapping.get("environment")
-    return _by_topic(mapping) if isinstance(rules, dict) and rules.keys() >= RULES.keys() else mapping
+    return by_topic(mapping) if isinstance(rules, dict) and rules.keys() >= RULES.keys() else mapping
 
 
 def _require_plain(file: Path) -> None:
