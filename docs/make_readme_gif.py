@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from jaxarc.agents.shown_episodes import ShownAgent
+from jaxarc.agents.editing_kind import ShownAgent
 from jaxarc.cli.replay_command import to_episode
 from jaxarc.constants import PADDING
 from jaxarc.files import locate_run, write_whole

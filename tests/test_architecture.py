@@ -35,7 +35,6 @@ LEAF = {
     "native",
     "lazy",
     "jobs",
-    "words",
 }
 CORE = LEAF | {"config", "utils", "envs", "tasks.task", "tasks.buffer", "unroll"}
 TASKS = {"tasks", "datasets"}
@@ -52,7 +51,6 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "lazy": {"extras", "files"},
     "jobs": {"errors"},
     "notebooks": set(),
-    "words": set(),
     "types": {"constants", "notebooks", "host_arrays", "device_arrays"},
     "prng": {"constants", "types", "device_arrays"},
     "config": LEAF,

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxarc import search
 from jaxarc.agents import predictor as answers
 from jaxarc.agents.ppo import TrainConfig
 from jaxarc.agents.predictor import Puzzle
@@ -50,8 +51,8 @@ def test_the_answer_is_searched_in_compiled_code(predictor):
 
 def test_equal_puzzles_of_a_mapped_batch_are_searched_once(predictor, monkeypatch):
     asked = []
-    search_all = answers.search_all
-    monkeypatch.setattr(answers, "search_all", lambda some, *rest: asked.extend(some) or search_all(some, *rest))
+    search_all = search.search_all
+    monkeypatch.setattr(search, "search_all", lambda some, *rest: asked.extend(some) or search_all(some, *rest))
     other = [[4, 5]]
     batch = jax.tree.map(lambda *parts: jnp.stack(parts), *map(puzzle_of, (ASKED, other, ASKED)))
     found = jax.vmap(predictor.predict)(batch)

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from jaxarc.agents import Experiment
-from jaxarc.cli.settings import SURROGATE_TOPICS, TOPICS, experiment_of, read_experiment, topics_of
+from jaxarc.cli.settings import experiment_of, read_experiment, topics_in, topics_of
 from jaxarc.cli.train_command import expand
 from jaxarc.config import ConfigValidationError, HistoryConfig, build
 from jaxarc.config.choices import EXPERIMENT, SURROGATE, choices_of, config_folder
@@ -14,7 +14,7 @@ from jaxarc.runs import create_run_folder
 
 
 def test_every_choice_changes_fields_that_its_topic_has():
-    topics = {**TOPICS, **SURROGATE_TOPICS}
+    topics = topics_in(EXPERIMENT) | topics_in(SURROGATE)
     for topic, choices in yaml.safe_load((config_folder() / "choices.yaml").read_text()).items():
         for fields in choices.values():
             made = build(topics[topic], fields).as_dict()
@@ -53,7 +53,7 @@ def test_what_the_command_line_says_wins_over_the_experiment():
 def test_another_file_of_a_topic_can_be_chosen(choice):
     topic, _, _ = choice.partition("=")
     experiment = read_experiment([choice, "experiment=small_grids", "training.total_steps=1000"])
-    assert topics_of(experiment)[topic] == dataclasses.asdict(TOPICS[topic]())
+    assert topics_of(experiment)[topic] == dataclasses.asdict(topics_in(EXPERIMENT)[topic]())
 
 
 def test_the_config_of_a_run_folder_makes_the_same_experiment_again(tmp_path):

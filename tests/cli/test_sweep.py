@@ -32,7 +32,7 @@ def trained(monkeypatch):
         return TrainResult(state=None, reports=reports, compile_seconds=0.0, interrupted=experiment.training.seed == 9)
 
     monkeypatch.setattr("jaxarc.cli.train_command.run", run)
-    monkeypatch.setattr("jaxarc.agents.shown_episodes.load_pairs", _load_pairs_once)
+    monkeypatch.setattr("jaxarc.agents.editing_kind.load_pairs", _load_pairs_once)
     return experiments
 
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import pytest
 
 from jaxarc.cli.main import main
-from jaxarc.cli.settings import SURROGATE_TOPICS, TOPICS
+from jaxarc.cli.settings import topics_in
 from jaxarc.cli.train_help import comments_of
 from jaxarc.config import CheckedConfig
 from jaxarc.config.choices import EXPERIMENT, SURROGATE, choices_of
+
+TOPICS = topics_in(EXPERIMENT) | topics_in(SURROGATE)
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,11 @@ def test_the_comment_beside_a_field_is_what_it_means():
 
 
 def test_every_group_is_there_with_its_choices_and_every_field_with_its_value(text):
-    for group in (*TOPICS, *SURROGATE_TOPICS):
+    for group in TOPICS:
         line = next(line for line in text.splitlines() if line.startswith(f"{group} "))
         if group not in (EXPERIMENT, SURROGATE):
             assert all(choice in line for choice in choices_of(group)[:3])
-    for kind in (*TOPICS.values(), *SURROGATE_TOPICS.values()):
+    for kind in TOPICS.values():
         for field in dataclasses.fields(kind):
             assert re.search(rf"^  {field.name} +\S", text, re.MULTILINE), field.name
 
@@ -55,6 +57,6 @@ def test_every_group_is_there_with_its_choices_and_every_field_with_its_value(te
 def test_the_help_is_short_and_has_presets_topics_and_common_fields():
     text = printed("--help")
     assert len(text.splitlines()) < 160
-    for name in (*choices_of(EXPERIMENT), *choices_of(SURROGATE), *TOPICS, *SURROGATE_TOPICS):
+    for name in (*choices_of(EXPERIMENT), *choices_of(SURROGATE), *TOPICS):
         assert re.search(rf"^  {name} +\w", text, re.MULTILINE), name
     assert re.search(r"^  schedule.learning_rate +0.004 ", text, re.MULTILINE)

@@ -9,7 +9,7 @@ from jaxarc.cli.presenter import LiveReports
 from jaxarc.cli.settings import read_experiment
 from jaxarc.runs import RunFolder
 from jaxarc.runs.kind import kind_of, no_bar
-from jaxarc.words import mean_number, mean_share, range_share
+from jaxarc.runs.presentation import mean_number, mean_share, range_share
 
 
 def shown(num_seeds, *reports):
@@ -21,8 +21,8 @@ def shown(num_seeds, *reports):
         ]
     )
     kind = kind_of(experiment)
-    words = kind.words(kind.load(experiment, no_bar), RunFolder(Path()))
-    progress = LiveReports(words, num_seeds, Console(file=output, width=200))
+    presentation = kind.presentation(kind.load(experiment, no_bar), RunFolder(Path()))
+    progress = LiveReports(presentation, num_seeds, Console(file=output, width=200))
     for report in reports:
         progress.write(report)
     progress.close()

@@ -5,7 +5,7 @@ import json
 import numpy as np
 
 from jaxarc import constants as c
-from jaxarc.agents.shown_episodes import episode_for_page
+from jaxarc.agents.editing_kind import episode_for_page
 from jaxarc.evaluation.episodes import EpisodeTrajectory
 
 

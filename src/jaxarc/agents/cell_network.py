@@ -21,10 +21,6 @@ from jaxarc.nn.layers import MLP, Dense
 NUM_EDGES: Final = 6
 
 
-def num_cell_features(equality_map: bool) -> int:
-    return 2 * NUM_COLORS + NUM_EDGES + int(equality_map)
-
-
 def cell_features(inputs: PolicyInput, equality_map: bool) -> Float32[Array, "B H W F"]:
     """Describe each cell: its color and that of the target, where the grids end, and perhaps whether it is right."""
     grids = inputs.working, inputs.target
@@ -85,7 +81,7 @@ class CellNetwork(Network):
         self.equality_map = config.equality_map
         self.window = _WINDOW if config.kind == "residual_cnn" else 1
         self.paints = tuple(kind.operation == c.FILL for kind in kinds)
-        inputs = num_cell_features(config.equality_map)
+        inputs = 2 * NUM_COLORS + NUM_EDGES + int(config.equality_map)  # see cell_features
         first_layer = Dense(next(keys), inputs, size, 3**-0.5)  # about three inputs are 1
         # Where the grids end is nearly the same everywhere: at full weight it may switch units on or off for good.
         edges = slice(2 * c.NUM_COLORS, 2 * c.NUM_COLORS + NUM_EDGES)

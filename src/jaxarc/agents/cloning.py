@@ -21,7 +21,7 @@ from jaxarc.datasets import TaskSet
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import BboxAction, StructuredAction
 from jaxarc.errors import JaxarcError
-from jaxarc.evaluation.solve_rate import first_state, without_augmentation
+from jaxarc.evaluation.solve_rate import first_state
 from jaxarc.experts.host_canvas import check_action
 from jaxarc.tasks import UnknownTaskError
 from jaxarc.traces.trace_files import PairFinder, TraceLine, read_trace_file
@@ -67,16 +67,6 @@ def clone_expert(
     own edits lead (DAgger, Ross et al. 2011, https://arxiv.org/abs/1011.0686). The expert always sees the answer,
     whether or not the policy does.
 
-    Args:
-        policy: starts the imitation.
-        expert: acts in the operations that the policy knows.
-        env: episode statistics around an auto-reset.
-        params: tasks and rules.
-        states: of ``agent.num_envs`` environments.
-        key: for draws and minibatches.
-        cloning: how long and how fast.
-        agent: how many steps and minibatches make an update, discounts and weights.
-
     Returns:
         The policy, the states where the environments are now, and the losses with leaves [num_updates].
     """
@@ -103,15 +93,7 @@ def clone_expert(
 def clone_examples(
     policy: ActorCritic, examples: CloningExamples, key: PRNGKey, cloning: CloningConfig, agent: AgentConfig
 ) -> ActorCritic:
-    """Imitate examples that are there already, ``cloning.num_updates`` times as many as make an update.
-
-    Args:
-        policy: starts the imitation.
-        examples: leaves [N, ...], each as likely as any other in each draw.
-        key: for draws and minibatches.
-        cloning: how long and how fast.
-        agent: how many samples and minibatches make an update.
-    """
+    """Imitate examples that are there already, ``cloning.num_updates`` times as many as make an update."""
     optimizer = make_cloning_optimizer(cloning, agent)
 
     def once(learner: LearnerState, key_update: PRNGKey) -> tuple[LearnerState, None]:
@@ -195,15 +177,7 @@ def clone(
     agent: AgentConfig,
     optimizer: optax.GradientTransformation,
 ) -> tuple[LearnerState, CloningLosses]:
-    """Learn from each example once, in shuffled minibatches; returns the losses averaged over them.
-
-    Args:
-        learner: with the state of ``optimizer``; see :func:`start_cloning`.
-        key: for the order.
-        examples: as many as ``agent.num_minibatches`` divides.
-        agent: says how many minibatches, and how much the value counts.
-        optimizer: as :func:`make_cloning_optimizer` makes it.
-    """
+    """Learn from each example once, in shuffled minibatches of one size; returns the losses averaged over them."""
 
     def learn_minibatch(learner: LearnerState, batch: CloningExamples) -> tuple[LearnerState, CloningLosses]:
         gradient, losses = jax.grad(cloning_loss, has_aux=True)(learner.policy, batch, agent)
@@ -246,14 +220,6 @@ def load_examples(
     path: str | Path, tasks: TaskSet, train: TaskSet, params: EnvParams, gamma: float, reward: str = ""
 ) -> CloningExamples:
     """Read a file of traces and replay those of the training pairs by the rules of a run.
-
-    Args:
-        path: as ``jaxarc traces export`` writes it.
-        tasks: what the traces' task ids name.
-        train: tasks whose first pair is played.
-        params: of the training tasks, by the rules that the policy learns by.
-        gamma: discount of the rewards from each situation on.
-        reward: the name of a reward of one's own; see :func:`jaxarc.agents.register_reward`.
 
     Raises:
         TraceExampleError: a trace is of another format or solves nothing, or none is of a training pair. Names the
@@ -329,7 +295,7 @@ def _replay_some(
     boxes = BboxAction(*(jnp.asarray(part) for part in np.moveaxis(actions, -1, 0)))
     indices = jnp.array([index for index, _ in found], jnp.int32)
     # One compiled replay for all traces of the part; a solved end proves that the rules of this run allow the trace.
-    replayed: _Replayed = jax.device_get(_replay(rewarded(reward), without_augmentation(params), indices, boxes))
+    replayed: _Replayed = jax.device_get(_replay(rewarded(reward), params.without_augmentation(), indices, boxes))
     for (_, line), solved in zip(found, replayed.solved, strict=True):
         if not solved:
             raise TraceExampleError(

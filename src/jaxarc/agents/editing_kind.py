@@ -1,25 +1,35 @@
 """The kind of runs whose agents learn to edit grids; see :class:`jaxarc.runs.kind.Kind`."""
 
+import functools
+import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import jax
+import numpy as np
 
 from jaxarc.agents.experiment import Experiment, Report
+from jaxarc.agents.own_parts import rewarded
 from jaxarc.agents.predictor import SearchedAnswers
-from jaxarc.agents.shown_episodes import ShownAgent, measured_pairs
+from jaxarc.agents.saved_agent import EditAgent, policy_of
 from jaxarc.agents.train import AgentTraining, training_mesh
+from jaxarc.agents.updates import make_params
 from jaxarc.config.build import refused
-from jaxarc.datasets.training_pairs import TrainingPairs, left_out, pairs_by_rule
+from jaxarc.datasets import load_tasks
+from jaxarc.datasets.training_pairs import TrainingPairs, left_out, load_pairs, pairs_by_rule
+from jaxarc.evaluation.episodes import EpisodeBatch, EpisodeInfo, EpisodeTrajectory
 from jaxarc.parallel import distributed_session, use_host_cores
+from jaxarc.render.actions import describe_operation
 from jaxarc.runs import RunFolder, TrainingDivergedError, TrainResult
-from jaxarc.runs.kind import Bar
-from jaxarc.search import Question
+from jaxarc.runs.kind import Bar, SavedRun
+from jaxarc.runs.presentation import Part, Plot, Presentation, Table, last_reports, mean_share, range_share
 from jaxarc.tasks.pair_pool import PairPool
 from jaxarc.tasks.procedural import ProceduralTasks
-from jaxarc.words import Part, Plot, Table, Words, last_reports, mean_share, range_share
+from jaxarc.tasks.procedural.names import PREFIX
+from jaxarc.tasks.raw_task import TaskFormatError, crop_padding
 
 _PLOTS: Final = (
     Plot(
@@ -56,6 +66,15 @@ def load(experiment: Experiment, bar: Bar) -> AgentTraining:
     return AgentTraining(without_place(experiment), measured_pairs(experiment))
 
 
+@functools.lru_cache(maxsize=1)  # watch asks again for each checkpoint
+def measured_pairs(experiment: Experiment) -> TrainingPairs:
+    """Load the pairs that agents learn from and are evaluated on."""
+    rules = experiment.environment
+    hides = experiment.answer.is_hidden
+    with refused("jaxarc train: ", besides=(TaskFormatError,)):
+        return load_pairs(experiment.task, rules.grid_shape, hides_answers=hides, augmentation=rules.augmentation)
+
+
 def prepare(training: AgentTraining, bar: Bar) -> None:
     """Search the answers that evaluations will ask for, if they are searched.
 
@@ -64,16 +83,18 @@ def prepare(training: AgentTraining, bar: Bar) -> None:
     config = training.experiment.answer
     if config.source != "searched":
         return
+    from jaxarc.search import Question
+
     questions = [Question(task.task_id, 0, task.train[1:], task.train[0][0]) for task in training.pairs.eval]
     with bar("searched answers") as show:
         SearchedAnswers(config.search_seconds, config.search_processes).answers(questions, show)
 
 
-def words(training: AgentTraining, folder: RunFolder) -> Words:
+def presentation(training: AgentTraining, folder: RunFolder) -> Presentation:
     """Say what is learned from and measured, and how that goes."""
     experiment, pairs = training.experiment, training.pairs
     answer = _answer(experiment)
-    return agents_words(
+    return present_agents(
         experiment,
         announcement=_announcement(experiment, pairs),
         title=f"{_material(experiment, pairs)}, {answer}",
@@ -101,7 +122,69 @@ def results(training: AgentTraining, result: TrainResult, folder: RunFolder) -> 
     yield "Every pair was played once by the greedy policy."
 
 
+@dataclass(frozen=True)
+class ShownAgent:
+    """The agents of a saved run, and the pairs that they were measured on."""
+
+    run: SavedRun
+
+    def replayed(self, seed: int | None) -> EpisodeBatch:
+        """Return the episodes of a seed's agent, or of the first, on each pair; what it learned from comes first."""
+        experiment = self.run.experiment
+        pairs = measured_pairs(experiment)
+        params = make_params(pairs.eval, experiment.environment).without_augmentation()
+        player = f"{experiment.logging.run_name}, seed {experiment.training.seed if seed is None else seed}"
+        infos = list(_infos_of(pairs, experiment, player))
+        env = rewarded(experiment.agent.reward, params)
+        return EpisodeBatch(EditAgent(*policy_of(self.run, seed)), params, infos, range(len(infos)), env=env)
+
+    def watched(self, seed: int | None, count: int) -> list[dict[str, Any]]:
+        """Play some pairs that are unseen in training, at even distances, and return the episodes for a page."""
+        pairs = measured_pairs(self.run.experiment)
+        places = np.linspace(pairs.num_train, len(pairs.eval) - 1, count).round().astype(int)
+        batch = self.replayed(seed).only(np.unique(places).tolist())
+        return [episode_for_page(episode, pairs.eval.task_ids[episode.task_index]) for _, episode in batch.play()]
+
+
 saved = ShownAgent
+
+
+def episode_for_page(trajectory: EpisodeTrajectory, task_id: str) -> dict[str, Any]:
+    """Return what a page draws of an episode, as JSON: grids without padding, rewards that are finite or None."""
+    return {
+        "task": task_id,
+        "solved": trajectory.is_solved,
+        "target": crop_padding(trajectory.target).tolist(),
+        "grids": [crop_padding(grid).tolist() for grid in trajectory.grids],
+        "actions": [describe_operation(action[0]) for action in trajectory.actions],
+        "rewards": [_rounded(reward) for reward in trajectory.rewards],
+        "similarities": [round(float(similarity), 4) for similarity in trajectory.similarities],
+    }
+
+
+def _rounded(number: float) -> float | None:
+    """Round for JSON; None for infinite numbers, which weights of rewards may add up to and JSON does not know."""
+    return round(float(number), 4) if math.isfinite(number) else None
+
+
+def _infos_of(pairs: TrainingPairs, experiment: Experiment, player: str) -> Iterator[EpisodeInfo]:
+    """Name measured pairs by the tasks that they come from, with the demonstrations of these."""
+    hides = experiment.answer.is_hidden
+    sources = {"train": experiment.task.train_dataset, "evaluation": experiment.task.evaluation_dataset}
+    origins = {stage: load_tasks(name) for stage, name in sources.items() if not name.startswith(PREFIX)}
+    for place, task in enumerate(pairs.eval):
+        is_learned = place < pairs.num_train
+        stage, _, rest = task.task_id.partition("/")
+        name, _, number = rest.rpartition("/")
+        if stage not in origins:
+            yield EpisodeInfo(rest, task.train[1:], "", "learned" if is_learned else "unseen", player, is_learned)
+            continue
+        origin = origins[stage].raw_task(name)
+        index = int(number)
+        is_test = hides or index >= len(origin.train)
+        label = f"test {index if hides else index - len(origin.train)}" if is_test else f"train {index}"
+        learned = ", learned" if is_learned else ""
+        yield EpisodeInfo(name, origin.train, origin.title, label + learned, player, is_learned)
 
 
 def without_place(experiment: Experiment) -> Experiment:
@@ -110,16 +193,19 @@ def without_place(experiment: Experiment) -> Experiment:
     return experiment.replace(parallel=experiment.parallel.replace(**place))
 
 
-def agents_words(
+def present_agents(
     experiment: Experiment, announcement: Iterable[str], title: str, plots: Sequence[Plot], advice: Sequence[str]
-) -> Words:
+) -> Presentation:
     """Say of agents what does not depend on what they play; the title says that."""
     of_each = " of each seed" if len(experiment.seeds) > 1 else ""
-    return Words(
+    return Presentation(
         announcement=list(announcement),
         unit="update",
         num_updates=experiment.num_updates,
-        live=(Part("{:.0f}k steps/s", "steps_per_second", _thousands_of_all), Part("return {:.2f}", "mean_return")),
+        live=(
+            Part("{:.0f}k steps/s", "steps_per_second", lambda speeds: sum(speeds) / 1000),
+            Part("return {:.2f}", "mean_return"),
+        ),
         measured=(
             Part("solved: evaluation {}", "evaluation_solve_rate", range_share),
             Part("train {}", "train_solve_rate", range_share),
@@ -140,10 +226,6 @@ def before_and_after(
     """Write a number of the first report and of the last one, over the seeds."""
     stages = last_reports(result.reports[::-1]), last_reports(result.reports)
     return [spell(getattr(report, field) for report in stage) for stage in stages]
-
-
-def _thousands_of_all(speeds: Sequence[float]) -> float:
-    return sum(speeds) / 1000
 
 
 def _announcement(experiment: Experiment, pairs: TrainingPairs) -> Iterator[str]:

@@ -8,7 +8,7 @@ shows it which rule is at work.
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Self, TypeAlias
 
 import equinox as eqx
 import jax
@@ -25,9 +25,11 @@ from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.nn.layers import Dense
 from jaxarc.parallel.mesh import UNSHARDED, DataShard
-from jaxarc.search import Question, search_all
 from jaxarc.tasks.raw_task import crop_padding
 from jaxarc.types import Observation, PRNGKey
+
+if TYPE_CHECKING:
+    from jaxarc.search import Question
 
 UNKNOWN: Final = -2  # a candidate's color where it has none to offer
 NUM_COPIES: Final = 16  # 8 symmetries, 8 readings of lines
@@ -314,6 +316,8 @@ class SearchedAnswers(eqx.Module):
         return jax.pure_callback(self._predict, shape, *puzzle, vmap_method="broadcast_all")
 
     def _predict(self, *puzzle: Array) -> Int8[np.ndarray, "*B H W"]:
+        from jaxarc.search import Question  # with SciPy, which most agents have no use for
+
         inputs, outputs, shown, grids = (np.asarray(part) for part in puzzle)
         height, width = grids.shape[-2:]
         num_pairs = shown.shape[-1]
@@ -324,7 +328,10 @@ class SearchedAnswers(eqx.Module):
             grids.reshape(-1, height, width),
             strict=True,
         )
-        questions = [_question(*one) for one in many]
+        questions = []
+        for before, after, is_shown, grid in many:  # without padding, and only the demonstrations that are shown
+            train = [(crop_padding(before[index]), crop_padding(after[index])) for index in np.flatnonzero(is_shown)]
+            questions.append(Question("", 0, tuple(train), crop_padding(grid)))
         answers = np.full((len(questions), height, width), PADDING, np.int8)
         for canvas, answer in zip(answers, self.answers(questions), strict=True):
             part = answer[:height, :width]
@@ -332,7 +339,7 @@ class SearchedAnswers(eqx.Module):
         return answers.reshape(grids.shape)
 
     def answers(
-        self, questions: Sequence[Question], progress: Callable[[int, int], None] = lambda done, total: None
+        self, questions: "Sequence[Question]", progress: Callable[[int, int], None] = lambda done, total: None
     ) -> list[Int8[np.ndarray, "h w"]]:
         """Return the best answer to each question; what was asked before is not searched again.
 
@@ -340,6 +347,8 @@ class SearchedAnswers(eqx.Module):
             questions: of any tasks.
             progress: called with the searches that are done and all there are.
         """
+        from jaxarc.search import search_all
+
         keys = [self._key_of(one) for one in questions]
         new = {key: one for key, one in zip(keys, questions, strict=True) if key not in _answers}
         asked = [one._replace(task_id=key.hex()) for key, one in new.items() if one.train]
@@ -351,16 +360,10 @@ class SearchedAnswers(eqx.Module):
             _answers[bytes.fromhex(question.task_id)] = result.answers[0].answer
         return [_answers[key] for key in keys]
 
-    def _key_of(self, question: Question) -> bytes:
+    def _key_of(self, question: "Question") -> bytes:
         grids = [question.test_input, *(grid for pair in question.train for grid in pair)]
         text = repr((self.seconds, [grid.tolist() for grid in grids]))
         return hashlib.sha256(text.encode()).digest()
-
-
-def _question(inputs: np.ndarray, outputs: np.ndarray, shown: np.ndarray, grid: np.ndarray) -> Question:
-    """Make a question of a puzzle: grids without padding, and only the demonstrations that are shown."""
-    train = [(crop_padding(inputs[index]), crop_padding(outputs[index])) for index in np.flatnonzero(shown)]
-    return Question("", 0, tuple(train), crop_padding(grid))
 
 
 Predictor: TypeAlias = AnswerPredictor | SearchedAnswers
@@ -407,8 +410,9 @@ def learn_answers(
     def learn(predictor_state: PredictorState, key: PRNGKey) -> tuple[PredictorState, Float32[Array, ""]]:
         # The puzzles are split over the devices, the gradient is the mean over them, so
         # all devices make the same update.
-        puzzle, answer = _draw_puzzles(shard.local_slice(jax.random.split(key, train_config.answer.batch_size)), params)
-        mean_loss = lambda predictor: predictor.loss(puzzle, answer).mean()
+        keys = shard.local_slice(jax.random.split(key, train_config.answer.batch_size))
+        states, observation = jax.vmap(_ENV.reset, (0, None))(keys, params)
+        mean_loss = lambda predictor: predictor.loss(puzzle_of(observation), states.target_grid).mean()
         loss, gradient = shard.mean(jax.value_and_grad(mean_loss)(predictor_state.predictor))
         change, optimizer_state = optimizer.update(gradient, predictor_state.optimizer_state)
         return PredictorState(eqx.apply_updates(predictor_state.predictor, change), optimizer_state), loss
@@ -417,11 +421,6 @@ def learn_answers(
         learn, predictor_state, jax.random.split(key, train_config.answer.batches_per_update)
     )
     return predictor_state, losses.mean()
-
-
-def _draw_puzzles(keys: Key[Array, " B"], params: EnvParams) -> tuple[Puzzle, Int8[Array, "B H W"]]:
-    states, observation = jax.vmap(_ENV.reset, (0, None))(keys, params)
-    return puzzle_of(observation), states.target_grid
 
 
 def _optimizer(train_config: TrainConfig) -> optax.GradientTransformation:

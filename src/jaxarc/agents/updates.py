@@ -39,7 +39,7 @@ from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import TaskResults, play_every_task
-from jaxarc.evaluation.solve_rate import first_state, without_augmentation
+from jaxarc.evaluation.solve_rate import first_state
 from jaxarc.experts import GreedyPainter
 from jaxarc.fusion import compiles_for_cpu
 from jaxarc.nn.layers import products_in
@@ -285,7 +285,7 @@ def answer_shown_params(params: EnvParams, train_config: TrainConfig) -> EnvPara
 
 def _greedy(players: tuple[ActorCritic, Predictor | None], params: EnvParams) -> BatchPolicy:
     policy, predictor = players
-    answers = None if predictor is None else _predict_all(predictor, without_augmentation(params))
+    answers = None if predictor is None else _predict_all(predictor, params.without_augmentation())
 
     def act(task_index: Array, observation: Observation, states: Any) -> tuple[Any, None]:
         shown = observation if answers is None else with_answer(observation, answers[task_index])

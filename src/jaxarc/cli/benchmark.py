@@ -93,16 +93,7 @@ def training(
 def run_benchmark(
     name: str, chosen: Sequence[Row], quick: bool, cores: int, json_file: Path | None, target_cores: int = 1
 ) -> None:
-    """Measure rows, print them as a table and write them to a file.
-
-    Args:
-        name: of the benchmark, for the title.
-        chosen: what to measure.
-        quick: take few steps.
-        cores: processor cores to use.
-        json_file: gets the results; none is written without.
-        target_cores: number of cores that the rows' targets are for.
-    """
+    """Measure rows, print them as a table and write them to a file."""
     budget = QUICK if quick else THOROUGH
     console = Console()
     with ExitStack() as stack:

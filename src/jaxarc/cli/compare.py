@@ -19,8 +19,8 @@ from jaxarc.cli.console import escape, number_table, print_line, warn
 from jaxarc.errors import UsageError
 from jaxarc.runs import RunFolder
 from jaxarc.runs.folder import read_table
-from jaxarc.runs.kind import row_of
-from jaxarc.words import mean_number, mean_share, percent
+from jaxarc.runs.kind import KINDS, row_of
+from jaxarc.runs.presentation import mean_number, mean_share, percent
 
 _NOT_THE_EXPERIMENT: Final = (
     *("logging.", "checkpoint.", "parallel.", "versions."),
@@ -102,7 +102,8 @@ def compare(
         table.add_row(escape(label), str(len(last)), (mean_share if is_share else mean_number)(last), *means)
     every_run = [os.path.abspath(run) for group in groups for run in group.runs]
     picture = output or Path(os.path.commonpath(every_run)) / "comparison.png"
-    x_label = "environment steps, or examples" if x == "steps" else "seconds of learning, without compilation"
+    samples = ", or ".join(dict.fromkeys(row.samples.replace("_", " ") for row in KINDS.values()))
+    x_label = samples if x == "steps" else "seconds of learning, without compilation"
     axes = AxisLabels(x_label, metric.replace("_", " "), is_share)
     draw_comparison(bands, axes, picture, "mean over seeds, with its 95 % confidence band")
     Console().print(table, f"Picture: {escape(str(picture))}", highlight=False, soft_wrap=True)
@@ -111,20 +112,18 @@ def compare(
 def read_groups(folders: Sequence[Path], metric: str | None = None) -> tuple[list[Group], str]:
     """Read runs, or folders of them, put those of one experiment together, and return the metric too.
 
-    Raises:
-        ComparisonError: a folder is not that of a run, a file in it is damaged, or a run never measured the metric.
-
     A seed that another run of the experiment has counts once, the longer curve of the two, with a warning.
     """
     groups: dict[str, Group] = {}
     curves: dict[int, dict[int, Curve]] = {}  # of each group, by seed
     for run in dict.fromkeys(run for folder in folders for run in _runs_in(folder)):
         fields = _experiment_fields(run.config)
-        metric = metric or row_of({name.partition(".")[0] for name in fields}).metric
+        row = row_of({name.partition(".")[0] for name in fields})
+        metric = metric or row.metric
         group = groups.setdefault(json.dumps(fields, sort_keys=True), Group([], fields, []))
         group.runs.append(run.path)
         of_seeds = curves.setdefault(id(group), {})
-        for seed, curve in _curves(run.metrics, metric).items():
+        for seed, curve in _curves(run.metrics, metric, row.samples).items():
             if seed in of_seeds:
                 warn(f"{run.path} has seed {seed} of another run of this experiment, which counts once")
             of_seeds[seed] = max(of_seeds.get(seed, curve), curve, key=lambda one: one.shape[1])
@@ -149,11 +148,7 @@ def band_of(curves: Sequence[Curve], axis: Axis) -> tuple[Float64[np.ndarray, " 
 
 
 def read_shares(folder: Path) -> TaskShares:
-    """Read a folder of ``jaxarc evaluate``.
-
-    Raises:
-        ComparisonError: its rows are missing or damaged, or the answers are unknown.
-    """
+    """Read a folder of ``jaxarc evaluate``."""
     rows, num_bad = read_table(folder / _ROWS)
     try:
         shares = {str(row["task_id"]): Fraction(row["solved_outputs"], row["num_outputs"]) for row in rows}
@@ -167,11 +162,7 @@ def read_shares(folder: Path) -> TaskShares:
 
 
 def print_difference(first: TaskShares, second: TaskShares, console: Console) -> None:
-    """Print how many tasks each evaluation solved, and which of them the second one won and lost.
-
-    Raises:
-        ComparisonError: they have no task in common.
-    """
+    """Print how many tasks each evaluation solved, and which of them the second one won and lost."""
     common = [task_id for task_id in first.shares if task_id in second.shares]
     if not common:
         raise ComparisonError(
@@ -211,13 +202,13 @@ def _runs_in(folder: Path) -> list[RunFolder]:
     return found
 
 
-def _curves(path: Path, metric: str) -> dict[int, Curve]:
+def _curves(path: Path, metric: str, samples: str) -> dict[int, Curve]:
     rows, num_bad = read_table(path)
     points: dict[int, list[list[float]]] = {}
     try:
         for row in rows:
             if row.get(metric) is not None:
-                point = [row.get("environment_steps", row.get("examples")), row["seconds"], row[metric]]
+                point = [row[samples], row["seconds"], row[metric]]
                 points.setdefault(row["seed"], []).append([float(number) for number in point])
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ComparisonError(f"{path} has a line that is no report: {error!r:.200}; bring the file back") from error

@@ -92,11 +92,7 @@ _ADVICE: Final = {
 
 
 def pair_of(task: "RawTask", word: str) -> tuple[str, int]:
-    """Return the split and the index that a word such as ``train/0`` names, of a pair that a task has.
-
-    Raises:
-        typer.BadParameter: it is no such word, or the task has no such pair.
-    """
+    """Return the split and the index that a word such as ``train/0`` names, of a pair that a task has."""
     matched = _PAIR.fullmatch(word)
     if matched is None:
         raise typer.BadParameter(f"a pair is train/0, test/0, ..., got {word!r}", param_hint="PAIR")

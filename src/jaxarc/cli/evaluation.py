@@ -56,7 +56,7 @@ from jaxarc.nn import products_in
 from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.runs import RunFolder, locate_run
 from jaxarc.runs.kind import KINDS, SavedRun, kind_of
-from jaxarc.words import percent
+from jaxarc.runs.presentation import percent
 
 
 def evaluate_run(run: str, overrides: Sequence[str], checkpoint: WhichCheckpoint, precision: Precision) -> None:
@@ -126,9 +126,6 @@ def load_solver(name: str) -> Solver:
     """Return a function by ``module:function`` or ``file.py:function``.
 
     Modules are looked for in the working directory too, and those that a file imports in its own folder.
-
-    Raises:
-        AgentMismatchError: it cannot be loaded, or called.
     """
     where, _, attribute = name.rpartition(":")
     # Importing a module runs code of others, which may raise anything.
@@ -311,16 +308,7 @@ def _on_canvas(tasks: TaskSet, grid_shape: tuple[int, int]) -> TaskSet:
 def write(
     folder: Path, tasks: TaskSet, scored: Scored, about: dict[str, Any], title: str, *, has_submission: bool
 ) -> dict[str, Any]:
-    """Write the files of an evaluation, and return the summary.
-
-    Args:
-        folder: is made if it is not there.
-        tasks: all of them.
-        scored: what to write.
-        about: what the result depends on, the beginning of the summary.
-        title: of the page; the score is added.
-        has_submission: False writes no submission file, as for grids of an agent that saw the answers.
-    """
+    """Write the files of an evaluation, and return the summary."""
     result = scored.result
     programs = scored.programs or {}
     from jaxarc.render.attempts import AttemptedTask, write_attempts_page

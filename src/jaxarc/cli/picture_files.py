@@ -18,11 +18,7 @@ ColorsOption: TypeAlias = Annotated[
 
 
 def require_kind(path: Path, *kinds: str) -> str:
-    """Return the ending of a file's name.
-
-    Raises:
-        typer.BadParameter: it is none of these kinds, such as ``.svg``.
-    """
+    """Return the ending of a file's name."""
     kind = path.suffix.lower()
     if kind not in kinds:
         raise typer.BadParameter(

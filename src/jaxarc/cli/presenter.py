@@ -1,4 +1,4 @@
-"""The words of a run on the terminal, and its learning curves as a picture; it knows no kind of run."""
+"""The presentation of a run on the terminal, and its learning curves as a picture; it knows no kind of run."""
 
 import dataclasses
 import re
@@ -10,7 +10,7 @@ from rich.console import Console
 from jaxarc.cli.console import LiveLine, escape, number_table
 from jaxarc.runs import RunFolder, TrainResult
 from jaxarc.runs.folder import RunReport
-from jaxarc.words import CalibrationPlot, Table, Words, said
+from jaxarc.runs.presentation import CalibrationPlot, Presentation, Table, said
 
 
 def show_lines(lines: Iterable[str], console: Console) -> None:
@@ -37,17 +37,20 @@ def show_results(results: Iterable[str | Table | CalibrationPlot], folder: RunFo
             draw_calibration(result.bins, folder.calibration, result.title, result.expected)
 
 
-def show_closing(words: Words, result: TrainResult, folder: RunFolder, console: Console, seconds: float) -> None:
+def show_closing(
+    presentation: Presentation, result: TrainResult, folder: RunFolder, console: Console, seconds: float
+) -> None:
     """Print how a run ended, its files, and what to look at next."""
     last = result.reports[-1]
     ending = "Stopped early, and kept what was learned," if result.interrupted else "Done"
-    share = "" if last.update == words.num_updates else f" after {last.update} of {words.num_updates} {words.unit}s"
+    all_updates = presentation.num_updates
+    share = "" if last.update == all_updates else f" after {last.update} of {all_updates} {presentation.unit}s"
     files = [path.name for path in sorted(folder.path.iterdir()) if not path.name.startswith(".")]
     closing = [
         f"{ending}{share} in {seconds:.0f} s: {result.compile_seconds:.0f} s compiling, {last.seconds:.0f} s "
-        f"{words.learned.format(last.samples)}.",
+        f"{presentation.learned.format(last.samples)}.",
         f"{folder.path}: {', '.join(files)}",
-        *words.advice,
+        *presentation.advice,
     ]
     show_lines(closing, console)
 
@@ -58,10 +61,10 @@ class LiveReports:
     The reports of several seeds come one after the other and make one line.
     """
 
-    def __init__(self, words: Words, num_seeds: int, console: Console):
-        self._words = words
+    def __init__(self, presentation: Presentation, num_seeds: int, console: Console):
+        self._presentation = presentation
         self._num_seeds = num_seeds
-        self._line = LiveLine(console, words.num_updates)
+        self._line = LiveLine(console, presentation.num_updates)
         self._measured = ""
         self._gathered: list[RunReport] = []  # of one update, from the seeds so far
         self.close = self._line.close
@@ -71,26 +74,26 @@ class LiveReports:
         self._gathered.append(report)
         if len(self._gathered) < self._num_seeds:
             return
-        words = self._words
-        if measured := ", ".join(said(words.measured, self._gathered)):
-            self._measured = words.before_measured + measured
-        self._line.show(words.unit, report.update, [*said(words.live, self._gathered), self._measured])
+        presentation = self._presentation
+        if measured := ", ".join(said(presentation.measured, self._gathered)):
+            self._measured = presentation.before_measured + measured
+        self._line.show(presentation.unit, report.update, [*said(presentation.live, self._gathered), self._measured])
         self._gathered = []
 
 
-def draw_curves(words: Words, reports: Sequence[Any], folder: RunFolder) -> None:
+def draw_curves(presentation: Presentation, reports: Sequence[Any], folder: RunFolder) -> None:
     """Draw the learning curves into the run folder; a line whose numbers were never measured is left out."""
     from jaxarc.render.figures import Panel, draw_panels  # Matplotlib takes half a second
 
     rows = [dataclasses.asdict(report) for report in reports]
     of_seeds = [[row for row in rows if row["seed"] == seed] for seed in dict.fromkeys(row["seed"] for row in rows)]
     panels = []
-    for plot in words.plots:
+    for plot in presentation.plots:
         known = {name: field for name, field in plot.lines.items() if any(row[field] is not None for row in rows)}
         lines = {
-            name: [[(row[words.x], row[field]) for row in of_seed] for of_seed in of_seeds]
+            name: [[(row[presentation.x], row[field]) for row in of_seed] for of_seed in of_seeds]
             for name, field in known.items()
         }
         if lines:
             panels.append(Panel(plot.label, lines, plot.is_share))
-    draw_panels(panels, folder.learning_curve, words.title, words.x_label)
+    draw_panels(panels, folder.learning_curve, presentation.title, presentation.x_label)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 import typer
 from rich.console import Console
@@ -19,7 +19,7 @@ from jaxarc.cli.console import (
     progress_bar,
 )
 from jaxarc.cli.picture_files import RENDERERS, ColorsOption, require_kind
-from jaxarc.cli.replay_sources import DEFAULT_DATASET, episodes_of, of_tasks, recorded_by_expert, recorded_in_file
+from jaxarc.cli.replay_sources import DEFAULT_DATASET, episodes_of, recorded_by_expert, recorded_in_file
 from jaxarc.cli.trace_options import CacheOption, FormatOption
 from jaxarc.config.agent_training import WhichCheckpoint
 from jaxarc.evaluation.episodes import EpisodeBatch, EpisodeInfo, EpisodeTrajectory
@@ -36,6 +36,7 @@ from jaxarc.runs.kind import SavedRun, kind_of
 
 _MOST: Final = 1000
 _TIME_OF_RUN: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}_[0-9]{2}-[0-9]{2}-[0-9]{2}-"  # as jaxarc train names folders
+Item = TypeVar("Item")
 _KINDS: Final = (".html", ".gif", *RENDERERS)
 
 
@@ -102,19 +103,32 @@ def replay(
         return
     most = most or (_MOST if kind == ".html" else 1)
     if shown is not None:
-        measured = [i for i, info in enumerate(shown.infos) if learned or not info.is_learned]
-        chosen = of_tasks(measured, lambda i: shown.infos[i].task_id, task or [], "measured pair")
-        batches, total = [shown.only(chosen[:most])], len(chosen)
+        measured = [(info.task_id, i) for i, info in enumerate(shown.infos) if learned or not info.is_learned]
+        chosen = _of_tasks(measured, task or [], "measured pair")
+        batches = [shown.only(chosen[:most])]
         title = f"Agent {re.sub(_TIME_OF_RUN, '', path.resolve().name)}"
-    elif path.is_file():
-        batches, total = episodes_of(recorded_in_file(path, dataset), task or [], most)
-        title = path.resolve().name
     else:
-        dataset = dataset or DEFAULT_DATASET
-        traces = recorded_by_expert(source, dataset, action_format, cache)
-        batches, total = episodes_of(traces, task or [], most)
-        title = f"{source}, {dataset}"
-    _write_episodes(batches, total, title, output, colors)
+        if path.is_file():
+            traces = recorded_in_file(path, dataset)
+            title = path.resolve().name
+        else:
+            dataset = dataset or DEFAULT_DATASET
+            traces = recorded_by_expert(source, dataset, action_format, cache)
+            title = f"{source}, {dataset}"
+        chosen = _of_tasks([(trace.pair_id.task_id, trace) for trace in traces], task or [], "trace")
+        batches = episodes_of(chosen[:most])
+    _write_episodes(batches, len(chosen), title, output, colors)
+
+
+def _of_tasks(items: Sequence[tuple[str, Item]], task_ids: Sequence[str], what: str) -> list[Item]:
+    """Choose what is of some tasks, or all if none is named; each item comes with its task."""
+    chosen = [item for task_id, item in items if not task_ids or task_id in task_ids]
+    if not chosen:
+        known = ", ".join(list(dict.fromkeys(task_id for task_id, _ in items))[:3])
+        raise typer.BadParameter(
+            f"no {what} is of {', '.join(task_ids)}; there are some of {known}, ...", param_hint="--task"
+        )
+    return chosen
 
 
 def _write_game(recording: GameRecording, output: Path) -> None:
@@ -152,8 +166,12 @@ def _write_episodes(batches: Sequence[EpisodeBatch], total: int, title: str, out
                 yield to_episode(info, trajectory, batch.params.config.action.selection_format)
                 show(len(solved), sum(len(batch.infos) for batch in batches))
 
+    configs = [batch.params.config for batch in batches]
+    canvases = dict.fromkeys("{}x{}".format(*config.grid_shape) for config in configs)
+    formats = dict.fromkeys(config.action.selection_format for config in configs)
+    about = {"canvas": ", ".join(canvases), "actions": ", ".join(formats)}
     with progress_bar("episodes", waiting="compiling") as show:
-        content = episodes_file(output.suffix.lower(), episodes(), title, _about(batches), PALETTES[colors])
+        content = episodes_file(output.suffix.lower(), episodes(), title, about, PALETTES[colors])
     write_whole(output, content)
     size = len(content) / 2**20
     shown = f"{len(solved):,}" if len(solved) == total else f"{len(solved):,} of {total:,}"
@@ -168,10 +186,3 @@ def to_episode(
     steps = {name: value for name, value in trajectory._asdict().items() if name in ReplayEpisode._fields}
     task = ReplayTask(info.task_id, info.demonstrations, info.title)
     return task, ReplayEpisode(info.pair, info.player, selection_format, **steps)
-
-
-def _about(batches: Sequence[EpisodeBatch]) -> dict[str, str]:
-    configs = [batch.params.config for batch in batches]
-    canvases = dict.fromkeys("{}x{}".format(*config.grid_shape) for config in configs)
-    formats = dict.fromkeys(config.action.selection_format for config in configs)
-    return {"canvas": ", ".join(canvases), "actions": ", ".join(formats)}

@@ -1,8 +1,8 @@
 """The sources of ``jaxarc replay`` that are traces: a file of them, or what is recorded of an expert."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import typer
 
@@ -21,7 +21,6 @@ from jaxarc.traces.trace_files import PairFinder, TraceFileError, read_trace_fil
 
 DEFAULT_DATASET: Final = "arc-agi-1/training"
 _SIDE: Final = MAX_GRID_SIZE  # of the canvas that traces are recorded on
-Item = TypeVar("Item")
 
 
 class Recorded(NamedTuple):
@@ -64,27 +63,10 @@ def recorded_by_expert(expert: str, dataset: str, action_format: ActionFormat, c
     return [Recorded(tasks.raw_task(one.task_id), one, spec, trace.actions) for one, trace in traces.items()]
 
 
-def episodes_of(traces: Sequence[Recorded], task_ids: Sequence[str], most: int) -> tuple[list[EpisodeBatch], int]:
-    """Play the actions of some traces again, those of each action format together.
-
-    Returns:
-        The episodes, and how many there are without ``most``.
-    """
-    chosen = of_tasks(traces, lambda trace: trace.pair_id.task_id, task_ids, "trace")
-    shown = chosen[:most]
-    formats = dict.fromkeys(trace.spec.action_format for trace in shown)
-    return [_of_format([one for one in shown if one.spec.action_format == form]) for form in formats], len(chosen)
-
-
-def of_tasks(items: Sequence[Item], id_of: Callable[[Item], str], task_ids: Sequence[str], what: str) -> list[Item]:
-    """Choose what is of some tasks, or all if none is named."""
-    chosen = [item for item in items if not task_ids or id_of(item) in task_ids]
-    if not chosen:
-        known = ", ".join(list(dict.fromkeys(map(id_of, items)))[:3])
-        raise typer.BadParameter(
-            f"no {what} is of {', '.join(task_ids)}; there are some of {known}, ...", param_hint="--task"
-        )
-    return chosen
+def episodes_of(traces: Sequence[Recorded]) -> list[EpisodeBatch]:
+    """Play the actions of traces again, those of each action format together."""
+    formats = dict.fromkeys(trace.spec.action_format for trace in traces)
+    return [_of_format([one for one in traces if one.spec.action_format == form]) for form in formats]
 
 
 def _of_format(traces: Sequence[Recorded]) -> EpisodeBatch:

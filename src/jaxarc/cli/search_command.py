@@ -25,10 +25,10 @@ from jaxarc.files import write_whole
 from jaxarc.jobs import host_cores
 from jaxarc.render.layout import draw_pairs
 from jaxarc.render.terminal import render_grid
+from jaxarc.runs.presentation import percent
 from jaxarc.search import Found, ProgramError, Question, SearchResult, search_all, solve
 from jaxarc.search.words import function_rows
 from jaxarc.tasks.raw_task import RawTask
-from jaxarc.words import percent
 
 _EXPECTED: Final = 5  # words that are printed
 

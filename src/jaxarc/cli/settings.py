@@ -24,6 +24,7 @@ from jaxarc.files import CHECKSUM
 from jaxarc.games import load_game
 from jaxarc.games.game_names import names_file
 from jaxarc.runs.kind import GROUPS, row_of
+from jaxarc.runs.run_state import by_topic
 
 Topics: TypeAlias = dict[str, type[CheckedConfig]]
 
@@ -40,14 +41,10 @@ _OVERRIDE: Final = re.compile(r"(\w+)(\.\w+)*=", re.ASCII)
 
 
 def topics_in(presets: str) -> Topics:
-    """Return the topics of a kind of experiment with their classes, those of the rules first."""
+    """Return the topics of the experiments of some presets with their classes, those of the rules first."""
     config = GROUPS[presets].config
     hints = typing.get_type_hints(config)
     return {**RULES, **{one.name: hints[one.name] for one in dataclasses.fields(config) if one.name != "environment"}}
-
-
-TOPICS: Final[Topics] = topics_in(EXPERIMENT)
-SURROGATE_TOPICS: Final[Topics] = topics_in(SURROGATE)
 
 
 def read_experiment(overrides: Sequence[str], file: Path | None = None) -> Any:
@@ -107,13 +104,10 @@ def as_field(override: str) -> str:
 
 
 def experiment_of(mapping: Mapping[Any, Any], presets: str = EXPERIMENT) -> Any:
-    """Make an experiment of a kind from the fields of each topic.
-
-    Raises:
-        ConfigValidationError: an unknown topic or field, a wrong type, or a broken rule.
-    """
+    """Make an experiment of a kind from the fields of each topic."""
+    known = list(topics_in(presets))
     for name in mapping:
-        check_known("jaxarc train", str(name), list(topics_in(presets)))
+        check_known("jaxarc train", str(name), known)
     # The rules of an environment are topics of the command line, and one field of an experiment:
     # {"reward": r, "agent": a} becomes {"environment": {"reward": r}, "agent": a}.
     rules = {name: mapping[name] for name in mapping if name in RULES}
@@ -123,11 +117,7 @@ def experiment_of(mapping: Mapping[Any, Any], presets: str = EXPERIMENT) -> Any:
 
 def topics_of(experiment: CheckedConfig) -> dict[str, dict[str, Any]]:
     """Return every field of an experiment by topic, in the shape that the command line overrides."""
-    return _by_topic(experiment.as_dict())
-
-
-def _by_topic(saved: Mapping[str, Any]) -> dict[str, Any]:
-    return {**saved["environment"], **{name: saved[name] for name in saved if name != "environment"}}
+    return by_topic(experiment.as_dict())
 
 
 def _split(overrides: Sequence[str], presets: str) -> tuple[dict[str, str], list[Override]]:
@@ -140,7 +130,7 @@ def _split(overrides: Sequence[str], presets: str) -> tuple[dict[str, str], list
         topic, dot, _ = str(override.key_or_group).partition(".")
         if presets == SURROGATE and override.key_or_group == "agent.reward":
             raise ConfigValidationError(f"jaxarc train: a surrogate learns from an expert; leave {text!r} out")
-        if topic in SURROGATE_TOPICS and topic not in topics:
+        if topic not in {*topics, presets} and topic in topics_in(SURROGATE):  # which imports surrogates
             raise ConfigValidationError(
                 f"jaxarc train: {text!r} is a choice of surrogates; say which one is trained, such as "
                 f"{SURROGATE}={GROUPS[SURROGATE].preset}"
@@ -167,9 +157,6 @@ def parse_override(text: str) -> Override:
     """Read an override; a value that Hydra's grammar has no word for is a text, as if it were quoted.
 
     ``task.train_dataset=~/tasks`` and ``task.train_dataset=mini:max_side=10`` need no quotation marks within others.
-
-    Raises:
-        ConfigValidationError: it is no override.
     """
     plain = text.lstrip("+")  # Hydra's sign of a field that no file names
     name, _, value = plain.partition("=")
@@ -212,15 +199,11 @@ def _read_file(file: Path) -> dict[str, Any]:
         raise ConfigValidationError(f"jaxarc train: {file} is no config; give what --show prints, or a config.json")
     mapping = {str(name): value for name, value in config.items() if name not in _ABOUT_A_RUN}
     rules = mapping.get("environment")
-    return _by_topic(mapping) if isinstance(rules, dict) and rules.keys() >= RULES.keys() else mapping
+    return by_topic(mapping) if isinstance(rules, dict) and rules.keys() >= RULES.keys() else mapping
 
 
 def _require_plain(file: Path) -> None:
-    """Refuse a file that could exhaust the memory when it is read: a config may come from anybody.
-
-    Raises:
-        ConfigValidationError: the file is larger than any config, nested, or speaks of other values than its own.
-    """
+    """Refuse a file that could exhaust the memory when it is read: a config may come from anybody."""
     if file.stat().st_size > _MAX_FILE_BYTES:
         raise ConfigValidationError(f"jaxarc train: {file} has over {_MAX_FILE_BYTES:,} bytes, which no config needs")
     depth = 0

@@ -36,9 +36,9 @@ from jaxarc.runs import RunFolder, TrainingDivergedError, TrainResult, create_ru
 from jaxarc.runs.folder import RunReport, make_new_folder, remove_unused
 from jaxarc.runs.kind import KINDS, kind_of
 from jaxarc.runs.loop import Trainable, run
+from jaxarc.runs.presentation import Presentation, last_reports, said
 from jaxarc.runs.run_state import require_same_choices
 from jaxarc.runs.writers import LogWriters, check_extras, open_log_writers
-from jaxarc.words import Words, last_reports, said
 
 _PARAGRAPHS: Final = (
     "Train an agent on real ARC tasks, and measure it on tasks that it never saw.",
@@ -127,12 +127,7 @@ def train(
 
 
 def resumed_experiment(folder: RunFolder, overrides: Sequence[str]) -> Any:
-    """Read the choices of a run, and change those that its results do not depend on.
-
-    Raises:
-        ConfigValidationError: an override is not of a single field.
-        IncompatibleRunError: an override would change what is computed.
-    """
+    """Read the choices of a run, and change those that its results do not depend on."""
     groups = [override for override in map(as_field, overrides) if "." not in override.partition("=")[0]]
     if groups:
         raise ConfigValidationError(
@@ -157,7 +152,7 @@ def report_if_finished(folder: RunFolder, experiment: Any, console: Console) -> 
     return is_finished
 
 
-def learn(experiment: Any, console: Console, resume: RunFolder | None = None) -> tuple[Words, TrainResult]:
+def learn(experiment: Any, console: Console, resume: RunFolder | None = None) -> tuple[Presentation, TrainResult]:
     """Train in a new run folder, or go on in an old one, and print the course of the run.
 
     A new folder in which nothing was learned is removed.
@@ -170,27 +165,29 @@ def learn(experiment: Any, console: Console, resume: RunFolder | None = None) ->
         bar = functools.partial(progress_bar, is_shown=not console.quiet)
         training = kind.load(experiment, bar)
         folder = _shared(lambda: resume or create_run_folder(training.experiment))
-        words = kind.words(training, folder)
+        presentation = kind.presentation(training, folder)
         with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():
-            show_lines([*words.announcement, f"Run folder: {folder.path}"], console)
+            show_lines([*presentation.announcement, f"Run folder: {folder.path}"], console)
             with signals_interrupt():
                 kind.prepare(training, bar)
-            result = _train(training, words, folder, console, resumes=resume is not None)
+            result = _train(training, presentation, folder, console, resumes=resume is not None)
         if is_primary():
-            draw_curves(words, result.reports, folder)
+            draw_curves(presentation, result.reports, folder)
         show_results(kind.results(training, result, folder), folder, console)
-        show_closing(words, result, folder, console, time.perf_counter() - start)
-    return words, result
+        show_closing(presentation, result, folder, console, time.perf_counter() - start)
+    return presentation, result
 
 
-def _train(training: Trainable, words: Words, folder: RunFolder, console: Console, *, resumes: bool) -> TrainResult:
+def _train(
+    training: Trainable, presentation: Presentation, folder: RunFolder, console: Console, *, resumes: bool
+) -> TrainResult:
     """Train until it is done or a signal ends it; every report goes to the terminal and to the loggers."""
     experiment = training.experiment
     loggers = open_log_writers(experiment, folder) if is_primary() else []
     # Several processes stop together from the start; one by itself quits at once where nothing was learned.
     with (
         GracefulStop(keeps=is_distributed()) as stop,
-        LogWriters([*loggers, LiveReports(words, len(experiment.seeds), console)], warn) as writers,
+        LogWriters([*loggers, LiveReports(presentation, len(experiment.seeds), console)], warn) as writers,
     ):
 
         def note(report: RunReport) -> None:
@@ -201,11 +198,7 @@ def _train(training: Trainable, words: Words, folder: RunFolder, console: Consol
 
 
 def _shared(make: Callable[[], RunFolder]) -> RunFolder:
-    """Let process 0 make a run folder, and open it in all.
-
-    Raises:
-        ProcessError: this process does not see it.
-    """
+    """Let process 0 make a run folder, and open it in all."""
     if jax.process_count() == 1:
         return make()
     path = Path(allgather_text(str(make().path.resolve()) if is_primary() else "")[0])
@@ -222,10 +215,6 @@ def expand(overrides: Sequence[str]) -> list[list[str]]:
     """Return each combination of the values that overrides list, as overrides with one value each.
 
     ``a=1,2 b=3`` gives ``a=1 b=3`` and ``a=2 b=3``.
-
-    Raises:
-        ConfigValidationError: no override lists values, one cannot be read, or one is a range without a value
-            or without end.
     """
     parsed = [parse_override(override) for override in overrides]
     if not any(override.is_sweep_override() for override in parsed):
@@ -259,7 +248,9 @@ def _run_sweep(experiments: Mapping[tuple[str, ...], Any], console: Console) -> 
     """
     folder = _sweep_folder(list(experiments.values()))
     row = KINDS[next(iter(experiments.values())).kind]
-    table = number_table("run", "overrides", row.score, row.samples, "learning\nseconds", "ended", num_words=2)
+    table = number_table(
+        "run", "overrides", row.score, row.samples.replace("_", "\n"), "learning\nseconds", "ended", num_words=2
+    )
     table.columns[-1].justify = "left"
     table.columns[1].overflow = "fold"
     with ensured(lambda: _say_where_it_stopped(folder, table.row_count, len(experiments))):
@@ -289,14 +280,14 @@ def _fill_sweep(experiments: Mapping[tuple[str, ...], Any], folder: Path, table:
         name = f"{experiment.logging.run_name}-{number:0{len(str(len(experiments)))}}"
         logging = experiment.logging.replace(run_root=str(folder), run_name=name)
         try:
-            words, outcome = learn(experiment.replace(logging=logging), console)
+            presentation, outcome = learn(experiment.replace(logging=logging), console)
         except TrainingDivergedError as error:
             console.print(f"[bold red]Diverged:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
             table.add_row(str(number), "\n".join(differing), "-", "-", "-", "diverged")
             all_done = False
             continue
         last = outcome.reports[-1]
-        score = "\n".join(said(words.score, last_reports(outcome.reports))) or "-"
+        score = "\n".join(said(presentation.score, last_reports(outcome.reports))) or "-"
         numbers = score, f"{last.samples:,}", f"{last.seconds:.1f}"
         table.add_row(str(number), "\n".join(differing), *numbers, "stopped" if outcome.interrupted else "done")
         if outcome.interrupted:

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from jaxarc.cli.console import escape
-from jaxarc.cli.settings import SURROGATE_TOPICS, TOPICS, read_experiment, topics_of
+from jaxarc.cli.settings import Topics, read_experiment, topics_in, topics_of
 from jaxarc.config import CheckedConfig
 from jaxarc.config.build import check_known
 from jaxarc.config.choices import EXPERIMENT, SURROGATE, choices_of, config_folder
@@ -52,23 +52,20 @@ def print_overview() -> None:
         for name in choices_of(group):
             table.add_row(f"  {name}", "", escape(_purpose(group, name)))
     _add_group(table, "topics", "and their choices")
-    for topic in {**TOPICS, **SURROGATE_TOPICS}:
+    topics = _topics()
+    for topic in topics:
         table.add_row(f"  {topic}", "", escape(" | ".join(choices_of(topic))))
     _add_group(table, "common fields", "with the values of a run without overrides")
     values = topics_of(read_experiment([]))
     for name in _COMMON:
         topic, _, field = name.partition(".")
-        _add_field(table, TOPICS[topic], name, field, values[topic][field])
+        _add_field(table, topics[topic], name, field, values[topic][field])
     _print(table)
 
 
 def print_fields(topics: Sequence[str]) -> None:
-    """Print all fields of some topics, or of all of them, with value, choices and meaning.
-
-    Raises:
-        ConfigValidationError: there is no such topic.
-    """
-    known = {**TOPICS, **SURROGATE_TOPICS}
+    """Print all fields of some topics, or of all of them, with value, choices and meaning."""
+    known = _topics()
     for topic in topics:
         check_known("jaxarc train --fields", topic, list(known))
     values = {**topics_of(read_experiment([f"{SURROGATE}=lookahead"])), **topics_of(read_experiment([]))}
@@ -90,6 +87,10 @@ def comments_of(kind: type[CheckedConfig]) -> dict[str, str]:
         if token.type == tokenize.COMMENT and field in kind.__dataclass_fields__:
             comments[field] = token.string.removeprefix("#").strip()
     return comments
+
+
+def _topics() -> Topics:
+    return {**topics_in(EXPERIMENT), **topics_in(SURROGATE)}
 
 
 def _table() -> Table:

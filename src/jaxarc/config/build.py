@@ -104,8 +104,14 @@ class CheckedConfig:
         problems = []
         hints = _hints(type(self))
         for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            problems += _wrong_type(field.name, value, hints[field.name])
+            value, hint = getattr(self, field.name), hints[field.name]
+            if _fits(value, hint):
+                continue
+            if typing.get_origin(hint) is typing.Literal:
+                problems.append(f"{field.name} must be one of {typing.get_args(hint)}, got {spell(value)}")
+            else:
+                kind = hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)
+                problems.append(f"{field.name} must be {kind}, got {spell(value)} of type {type(value).__name__}")
         if problems:
             return problems
         for field in dataclasses.fields(self):
@@ -172,14 +178,6 @@ def _default(field: dataclasses.Field[Any]) -> Any:
     return None if field.default is dataclasses.MISSING else field.default
 
 
-def _wrong_type(name: str, value: Any, hint: Any) -> list[str]:
-    if _fits(value, hint):
-        return []
-    if typing.get_origin(hint) is typing.Literal:
-        return [f"{name} must be one of {typing.get_args(hint)}, got {spell(value)}"]
-    return [f"{name} must be {_spell_hint(hint)}, got {spell(value)} of type {type(value).__name__}"]
-
-
 def _fits(value: Any, hint: Any) -> bool:
     origin = typing.get_origin(hint)
     if origin in (types.UnionType, typing.Union):
@@ -211,7 +209,3 @@ def _out_of_bounds(field: dataclasses.Field[Any], value: Any) -> list[str]:
     if low is None:
         return [] if value <= high else [f"{field.name} must be at most {high}, got {spell(value)}"]
     return [] if low <= value <= high else [f"{field.name} must be in [{low}, {high}], got {spell(value)}"]
-
-
-def _spell_hint(hint: Any) -> str:
-    return hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)

@@ -69,22 +69,14 @@ def check_choice(owner: str, group: str, name: str) -> None:
 
 
 def read_choice(topic: str, name: str) -> CheckedConfig:
-    """Read one topic of an environment as a choice of ``configs/`` makes it, such as ``reward=editing``.
-
-    Raises:
-        ConfigValidationError: there is no such topic, or it has no such choice; names those it has.
-    """
+    """Read one topic of an environment as a choice of ``configs/`` makes it, such as ``reward=editing``."""
     check_known("jaxarc.make", topic, list(RULES))
     check_choice("jaxarc.make", topic, name)
     return build(RULES[topic], _choices().get(topic, {}).get(name))
 
 
 def read_preset(name: str) -> Preset:
-    """Read what a preset of ``configs/experiment/`` says of its environment.
-
-    Raises:
-        ConfigValidationError: there is no such preset.
-    """
+    """Read what a preset of ``configs/experiment/`` says of its environment."""
     check_choice("jaxarc.make", EXPERIMENT, name)
     topics = compose(EXPERIMENT, name)
     rules = build(JaxArcConfig, {topic: topics.get(topic, {}) for topic in RULES}, rules_for_editing())

@@ -9,7 +9,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int, Int32
 
-from jaxarc.config import JaxArcConfig
+from jaxarc.config import AugmentationConfig, JaxArcConfig
 from jaxarc.constants import MAX_TRACKED_PAIRS
 from jaxarc.device_arrays import device_array, own_arrays
 from jaxarc.envs.compilation import as_declared, require_own_jax
@@ -102,6 +102,10 @@ class EnvParams(eqx.Module):
         ours = {name: changes.pop(name) for name in ("tasks", "weights", "config", "pair_index") if name in changes}
         config = ours.pop("config", self.config)
         return dataclasses.replace(self, config=config.with_fields(**changes), **ours)
+
+    def without_augmentation(self) -> Self:
+        """Return params whose episodes start from the input of an unchanged task."""
+        return self.replace(start_grid="input", augmentation=AugmentationConfig())
 
     def only(self, task_index: int | None = None, pair_index: int | None = None) -> Self:
         """Return params that play this task, or this pair of every task, again and again.

@@ -1,6 +1,7 @@
 """Actions: the 42 operations, the three kinds of selection they act on, and the check of an action."""
 
 import abc
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import equinox as eqx
@@ -272,6 +273,20 @@ def action_numbers(actions: StructuredAction) -> list[tuple[int, ...]]:
         cells = (np.argwhere(mask).ravel().tolist() for mask in np.asarray(actions.selection))
         return [(int(operation), *numbers) for operation, numbers in zip(actions.operation, cells, strict=True)]
     return [tuple(row) for row in np.stack(jax.tree.leaves(actions), axis=1).tolist()]
+
+
+def actions_of(
+    numbers: Sequence[Sequence[int]], selection_format: str, grid_shape: tuple[int, int]
+) -> StructuredAction:
+    """Make actions [S] of a format of their numbers: the opposite of :func:`action_numbers`."""
+    if selection_format == "mask":
+        # [S, H, W] masks from lists of cells: (2, 0, 0, 1, 1) selects the cells (0, 0) and (1, 1).
+        cells = np.zeros((len(numbers), *grid_shape), np.bool_)
+        for mask, action in zip(cells, numbers, strict=True):
+            mask[list(action[1::2]), list(action[2::2])] = True
+        return MaskAction(jnp.array([action[0] for action in numbers], jnp.int32), jnp.asarray(cells))
+    columns = np.array(numbers, np.int32).T  # in NumPy: JAX would compile for every length
+    return PointAction(*columns) if selection_format == "point" else BboxAction(*columns)
 
 
 def _axes(grid_shape: tuple[int, int]) -> tuple[Int32[Array, "H 1"], Int32[Array, "1 W"]]:

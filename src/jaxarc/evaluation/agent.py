@@ -19,7 +19,14 @@ from jaxarc.datasets import TaskSet
 from jaxarc.device_arrays import device_array
 from jaxarc.envs.environment import Action, ArcEnvironment
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.structured_actions import ACTION_CLASSES, BboxAction, MaskAction, PointAction, StructuredAction
+from jaxarc.envs.structured_actions import (
+    ACTION_CLASSES,
+    BboxAction,
+    MaskAction,
+    PointAction,
+    StructuredAction,
+    actions_of,
+)
 from jaxarc.errors import JaxarcError, UsageError
 from jaxarc.experts.expert import Action as ActionNumbers
 from jaxarc.experts.expert import Caught
@@ -108,11 +115,7 @@ def submission(selection_format: str, grid_shape: tuple[int, int]) -> Structured
 
 
 def as_structured(action: Action, params: EnvParams) -> StructuredAction:
-    """Return an action as it is, and of flat actions, integers, those that they number; see :class:`FlatActions`.
-
-    Raises:
-        ValueError: the actions of the config have no numbers.
-    """
+    """Return an action as it is, and of flat actions, integers, those that they number; see :class:`FlatActions`."""
     is_flat = isinstance(action, int | jax.Array)
     return FlatActions(ArcEnvironment()).to_structured(action, params) if is_flat else action
 
@@ -121,10 +124,6 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
     """Refuse an agent that cannot act on the observations, or whose actions the environment does not take.
 
     Only shapes are computed.
-
-    Raises:
-        AgentMismatchError: with the observation or action that there is, and the one that is expected.
-        TypeError, ValueError: the actions are numbers, but no integers, or the config has too many to number.
     """
     selection_format = params.config.action.selection_format
     wanted = ACTION_CLASSES[selection_format]
@@ -138,7 +137,9 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
             f"the agent takes actions of type {type(action).__name__}, but action.selection_format is "
             f"{selection_format!r}, which takes {wanted.__name__} or an integer; change the agent or the config"
         )
-    if not _same_shapes(memory, after):
+    # The memory is carried through a loop, whose structure, shapes and types may not change from step to step.
+    before, now = ([(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(tree)] for tree in (memory, after))
+    if before != now or jax.tree.structure(memory) != jax.tree.structure(after):
         raise AgentMismatchError(
             f"the agent's memory changes from {_describe(memory)} to {_describe(after)} in its first step; keep "
             "structure, shapes and dtypes as start made them"
@@ -174,13 +175,6 @@ def _first_step(agent: Agent, key: PRNGKey, observation: Observation) -> tuple[A
     memory = agent.start(key, EpisodeSpec(index, index, index), observation)
     action, after = agent.act(key, observation, memory)
     return action, *(jax.tree.map(device_array, tree) for tree in (memory, after))
-
-
-def _same_shapes(left: PyTree, right: PyTree) -> bool:
-    """Whether structure, shapes and dtypes are the same."""
-    # The memory is carried through a loop, whose types may not change from step to step.
-    kinds = [[(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(tree)] for tree in (left, right)]
-    return jax.tree.structure(left) == jax.tree.structure(right) and kinds[0] == kinds[1]
 
 
 def _describe(tree: PyTree) -> str:
@@ -242,7 +236,7 @@ class RecordedAgent(Agent):
         bounds = np.zeros((2, len(tasks), max(len(task.test) for task in tasks)), np.int32)
         for (task_index, pair_index), span in spans.items():
             bounds[:, task_index, pair_index] = span
-        stacked = _stack(numbers, kind, config.grid_shape)
+        stacked = actions_of(numbers, kind, config.grid_shape)
         return cls(stacked, jnp.asarray(bounds[0]), jnp.asarray(bounds[1]), submission(kind, config.grid_shape))
 
     def start(self, key: PRNGKey, spec: EpisodeSpec, observation: Observation) -> Memory:
@@ -305,14 +299,3 @@ def _indices(task_id: str, pair_index: int, tasks: TaskSet) -> tuple[int, int]:
             f"task {task_id!r} has test inputs 0..{count - 1}, got pair_index {pair_index}; correct it"
         )
     return task_index, pair_index
-
-
-def _stack(numbers: Sequence[ActionNumbers], kind: str, grid_shape: tuple[int, int]) -> StructuredAction:
-    if kind == "mask":
-        # [N, H, W] masks from lists of cells: (2, 0, 0, 1, 1) selects the cells (0, 0) and (1, 1).
-        cells = np.zeros((len(numbers), *grid_shape), np.bool_)
-        for mask, action in zip(cells, numbers, strict=True):
-            mask[list(action[1::2]), list(action[2::2])] = True
-        return MaskAction(jnp.array([action[0] for action in numbers], jnp.int32), jnp.asarray(cells))
-    columns = np.array(numbers, np.int32).T  # in NumPy: JAX would compile for every length
-    return PointAction(*columns) if kind == "point" else BboxAction(*columns)

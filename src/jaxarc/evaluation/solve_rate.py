@@ -1,6 +1,5 @@
 """Play every pair of a task set once and count which ones are solved, and in how many steps."""
 
-import dataclasses
 from typing import Final, NamedTuple
 
 import equinox as eqx
@@ -8,7 +7,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int32
 
-from jaxarc.config import AugmentationConfig
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
@@ -51,7 +49,7 @@ def play_every_task(
         num_slots: episodes side by side; the results do not depend on it.
         shard: of the tasks that this device plays; all get all results.
     """
-    params = without_augmentation(params)
+    params = params.without_augmentation()
     num_tasks = params.tasks.num_tasks
     begin, end = shard.bounds(num_tasks)
     start = jax.vmap(lambda task: first_state(params, task))
@@ -85,12 +83,6 @@ def play_every_task(
     results = jax.lax.while_loop(lambda slots: jnp.any(slots.task_index < end), play_on, slots).results
     # Each device has set the rows of its own tasks and left zeros in the others, so a sum puts them together.
     return TaskResults(shard.sum(results.solved.astype(jnp.int32)) > 0, shard.sum(results.steps))
-
-
-def without_augmentation(params: EnvParams) -> EnvParams:
-    """Return params whose episodes start from the input of an unchanged task."""
-    rules = params.config.with_fields(start_grid="input", augmentation=AugmentationConfig())
-    return dataclasses.replace(params, config=rules)
 
 
 def first_state(params: EnvParams, task_index: Int32[Array, ""]) -> ArcEnvState:

@@ -89,9 +89,6 @@ def solve_in_processes(
         attempts: at each test input.
         processes: side by side.
         seconds: for each test input; None: without a limit.
-
-    Raises:
-        JobsError: no process comes up, as it cannot load the solver.
     """
     places = [(task, source) for task in tasks for source, _ in task.test]
     jobs = [Job(_solve_by_loaded, (task.train, source, attempts), seconds) for task, source in places]

@@ -64,9 +64,6 @@ def check_submission(
         submission: by task id, for each test input, the attempts: arrays of any library, or lists of rows.
         num_attempts: attempts for each test input; None takes any number.
         source: begins each message.
-
-    Raises:
-        SubmissionError: what :func:`write_submission` and :func:`read_submission` refuse.
     """
     if not isinstance(submission, Mapping):
         raise SubmissionError(

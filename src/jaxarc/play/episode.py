@@ -44,13 +44,6 @@ class Episode:
     def __init__(self, name: str, session: Session, pair_id: PairId, dataset: str, folder: Path):
         """Reset the session to the pair.
 
-        Args:
-            name: unique among the episodes of this process.
-            session: the environment.
-            pair_id: the pair to play.
-            dataset: name by which ``load_tasks`` finds the task.
-            folder: of the file, which the first event creates.
-
         Raises:
             UnknownTaskError: there is no such task.
             WrongMoveError: the task has no such pair.

@@ -25,14 +25,9 @@ class GameSite:
     """Plays one game for one person, and records every action in a file."""
 
     def __init__(self, game: FrameGame, file: Path):
-        """Start the game.
-
-        Args:
-            game: of this package, or behind the bridge.
-            file: gets a line for each action.
-        """
+        """Start the game."""
         self._recorder = GameRecorder(game, file)
-        self._file = file
+        self._file = file  # gets a line for each action
         self._lock = threading.Lock()
         self._seen = self._recorder.send(0)
 

@@ -40,13 +40,6 @@ class Game:
     def __init__(self, tasks: TaskSet, dataset: str, pair_id: PairId, action_format: ActionFormat, folder: Path):
         """Compile the environment, and start an episode.
 
-        Args:
-            tasks: their pairs can be played.
-            dataset: name by which ``load_tasks`` finds them.
-            pair_id: the first pair.
-            action_format: how actions select cells.
-            folder: of the files, one for each episode with an event.
-
         Raises:
             UnknownTaskError, WrongMoveError: there is no such task, or it has no such pair.
         """
@@ -104,11 +97,7 @@ class Game:
         self.start(PairId(self.tasks.task_ids[(index + step) % count], self.episode.pair_id.split, 0))
 
     def current(self, name: object) -> Episode:
-        """Return the current episode, if it has this name.
-
-        Raises:
-            StaleEpisodeError: another episode was opened.
-        """
+        """Return the current episode, if it has this name."""
         if name != self.episode.name:
             raise StaleEpisodeError("another pair was opened meanwhile, in another tab perhaps; reload the page")
         return self.episode

@@ -4,7 +4,6 @@ from typing import Final, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Int8, Int32
 
@@ -13,7 +12,7 @@ from jaxarc.datasets import TaskSet
 from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
+from jaxarc.envs.structured_actions import actions_of
 from jaxarc.experts import Action, ActionFormat
 from jaxarc.experts.host_canvas import FULL_CANVAS
 from jaxarc.registration import make
@@ -63,12 +62,7 @@ class Session:
     """The environment on the full canvas, compiled once for all pairs of some tasks."""
 
     def __init__(self, tasks: TaskSet, action_format: ActionFormat):
-        """Compile reset and step.
-
-        Args:
-            tasks: their pairs can be played.
-            action_format: how actions select cells.
-        """
+        """Compile reset and step."""
         self.tasks = tasks
         self.action_format: ActionFormat = action_format
         # One compiled program for both kinds of pairs: demonstrations show the similarity, tests hide it.
@@ -95,7 +89,8 @@ class Session:
 
     def step(self, state: ArcEnvState, action: Action) -> StepResult:
         """Take a step with an action that :func:`jaxarc.experts.host_canvas.check_action` accepts."""
-        state, _, reward, _, _ = self._env.step(state, _to_structured(action, self.action_format), self._params)
+        one = jax.tree.map(lambda leaf: leaf[0], actions_of([action], self.action_format, FULL_CANVAS))
+        state, _, reward, _, _ = self._env.step(state, one, self._params)
         return self._result(state, float(reward))
 
     def view(self, state: ArcEnvState) -> StateView:
@@ -117,13 +112,3 @@ def _info(env: Environment[ArcEnvState], state: ArcEnvState, params: EnvParams) 
 def _visible(state: ArcEnvState) -> tuple[jax.Array, ...]:
     grids = (state.working_grid, state.clipboard, state.selected)
     return (*grids, state.step_count, state.terminated, state.truncated)
-
-
-def _to_structured(action: Action, action_format: ActionFormat) -> StructuredAction:
-    operation = action[0]
-    numbers = action[1:]
-    if action_format == "mask":
-        cells = np.zeros(FULL_CANVAS, np.bool_)
-        cells[list(numbers[::2]), list(numbers[1::2])] = True
-        return MaskAction(operation, jnp.asarray(cells))
-    return PointAction(operation, *numbers) if action_format == "point" else BboxAction(operation, *numbers)

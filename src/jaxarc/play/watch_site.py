@@ -152,14 +152,8 @@ class WatchSite:
     """Answers the requests of the page; changes nothing of the run."""
 
     def __init__(self, run: RunView, viewer: EpisodeViewer | None):
-        """Prepare.
-
-        Args:
-            run: the run.
-            viewer: plays the run's agent; None for no episodes.
-        """
         self._run = run
-        self._viewer = viewer
+        self._viewer = viewer  # plays the run's agent; None for no episodes
 
     def app(self) -> Starlette:
         """Return the app, for :class:`jaxarc.play.local_site.LocalSite`."""

@@ -57,11 +57,7 @@ def state_image(state: ArcEnvState, cell_size: int = CELL, palette: Palette = AR
 
 
 def frame_of_state(state: ArcEnvState) -> Frame:
-    """Return the frame of a state.
-
-    Raises:
-        ValueError: the state is a batch of states.
-    """
+    """Return the frame of a state."""
     if not isinstance(state, ArcEnvState):
         raise TypeError(f"a state of the environment was expected, got {type(state).__name__}; see arc_reset")
     if state.similarity_score.ndim:
@@ -111,11 +107,7 @@ def animate(
 
 
 def join_frames(images: Sequence[Image.Image], durations_ms: Sequence[int]) -> bytes:
-    """Put images into one GIF, each at the top left of a white ground as large as the largest image.
-
-    Raises:
-        ValueError: there is no image, or the number of durations differs.
-    """
+    """Put images into one GIF, each at the top left of a white ground as large as the largest image."""
     if not images or len(images) != len(durations_ms):
         raise ValueError(
             f"an animation has images and a duration for each, got {len(images)} and {len(durations_ms)}; bring both"
@@ -147,9 +139,6 @@ def episodes_gif(
         frame_ms: milliseconds that a step is shown.
         last_ms: milliseconds that the last step of an episode is shown.
         palette: the ten colors.
-
-    Raises:
-        ValueError: there is no episode.
     """
     images = []
     durations = []

@@ -146,14 +146,7 @@ def draw_calibration(
     title: str,
     y_label: str = "mean probability by the expert",
 ) -> None:
-    """Draw the expected probability against the surrogate's; a calibrated surrogate follows the diagonal.
-
-    Args:
-        bins: of candidates with similar probability: their number, the surrogate's mean probability, the expected one.
-        path: of the PNG file.
-        title: a line above.
-        y_label: what the expected probability is.
-    """
+    """Draw the expected probability against the surrogate's; a calibrated surrogate follows the diagonal."""
     figure = Figure(figsize=(5.5, 5.5), layout="constrained")
     axes = figure.subplots()
     figure.suptitle(title, fontsize=11, color=_INK)

@@ -1,7 +1,5 @@
 """The page of a game: served while somebody plays, or one file that holds a recording."""
 
-import base64
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -9,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Int8
+
+from jaxarc.render.replay_page import hash_of
 
 
 def game_page_file(name: str, colors: Sequence[str]) -> str:
@@ -31,7 +31,7 @@ def recording_page(name: str, steps: Sequence[Mapping[str, Any]], colors: Sequen
     """
     style, script = (game_page_file(file, colors) for file in ("game.css", "game.js"))
     data = json.dumps({"name": name, "steps": list(steps)}).replace("<", "\\u003c")
-    allowed = " ".join(f"{kind}-src '{_hash_of(text)}';" for kind, text in (("style", style), ("script", script)))
+    allowed = " ".join(f"{kind}-src '{hash_of(text)}';" for kind, text in (("style", style), ("script", script)))
     policy = f'<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; img-src data:; {allowed}">'
     inline = f'<script type="application/json" id="recording">{data}</script>\n<script type="module">{script}</script>'
     text = (files("jaxarc.render") / "page" / "game.html").read_text(encoding="utf-8")
@@ -41,7 +41,3 @@ def recording_page(name: str, steps: Sequence[Mapping[str, Any]], colors: Sequen
 def to_digits(frame: Int8[np.ndarray, "64 64"]) -> list[str]:
     """Write a frame as rows of hexadecimal digits."""
     return ["".join(f"{cell:x}" for cell in row) for row in frame.tolist()]
-
-
-def _hash_of(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -97,11 +97,7 @@ def draw_frame(renderer: Renderer, frame: Frame, cell_size: int = CELL, palette:
 
 
 def task_pairs(task: "JaxArcTask | RawTask") -> Iterator[tuple[str, Int8[np.ndarray, "H W"], Int8[np.ndarray, "H W"]]]:
-    """Yield every pair of a task with its name, such as ``train 0``: name, input and output, padded as in the task.
-
-    Raises:
-        TypeError: the argument is no task.
-    """
+    """Yield every pair of a task with its name, such as ``train 0``: name, input and output, padded as in the task."""
     if isinstance(task, RawTask):
         for split, raw_pairs in (("train", task.train), ("test", task.test)):
             yield from ((f"{split} {index}", *pair) for index, pair in enumerate(raw_pairs))

@@ -75,12 +75,7 @@ class ReplayPage:
     """Collects episodes and writes them into a page; memory holds their packed form only."""
 
     def __init__(self, title: str, about: Mapping[str, str] | None = None):
-        """Begin a page without episodes.
-
-        Args:
-            title: a line above the page.
-            about: further facts, such as the data set, shown below the title.
-        """
+        """Begin a page without episodes."""
         self._title = title
         self._about = dict(about or {})
         self._packed: list[str] = []
@@ -92,14 +87,11 @@ class ReplayPage:
         return len(self._episodes)
 
     def add(self, task: ReplayTask, episode: ReplayEpisode) -> None:
-        """Add an episode behind the others.
-
-        Raises:
-            ValueError: its parts do not have S or S + 1 entries, or a number is not finite.
-        """
+        """Add an episode behind the others."""
         _require_whole(task, episode)
         # The key is the whole task, because tasks of two data sets may have the same id.
-        text = _task_to_json(task)
+        pairs = [[_rows(grid) for grid in pair] for pair in task.demonstrations]
+        text = json.dumps({"id": task.task_id, "title": task.title, "demonstrations": pairs})
         if text not in self._task_indices:
             self._task_indices[text] = len(self._tasks)
             self._tasks.append({"id": task.task_id, "packed": self._keep(zlib.compress(text.encode(), 9))})
@@ -117,18 +109,16 @@ class ReplayPage:
         self._episodes.append(row)
 
     def to_html(self) -> str:
-        """Return the whole file.
-
-        Raises:
-            ValueError: there is no episode.
-        """
+        """Return the whole file."""
         if not self._episodes:
             raise ValueError("a replay without episodes shows nothing; add at least one")
         page = files("jaxarc.render") / "page"
         style = (page / "replay.css").read_text(encoding="utf-8")
         script = "\n".join((page / name).read_text(encoding="utf-8") for name in SCRIPTS)
+        # The style and the script are allowed by their hashes, and nothing from anywhere else.
+        allowed = f"style-src '{hash_of(style)}'; script-src '{hash_of(script)}'"
         parts = {
-            "policy": _security_policy(style, script),
+            "policy": f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'",
             "title": escape(self._title),
             "style": style,
             "index": json.dumps(self._index(), separators=(",", ":")).replace("<", "\\u003c"),
@@ -261,11 +251,6 @@ def _require_whole(task: ReplayTask, episode: ReplayEpisode) -> None:
         raise ValueError(f"rewards and similarities must be finite, those of {task.task_id} {episode.pair} are not")
 
 
-def _task_to_json(task: ReplayTask) -> str:
-    pairs = [[_rows(grid) for grid in pair] for pair in task.demonstrations]
-    return json.dumps({"id": task.task_id, "title": task.title, "demonstrations": pairs})
-
-
 def _rows(grid: Int8[np.ndarray, "H W"] | UInt8[np.ndarray, "H W"]) -> list[str]:
     """Write a grid as texts of digits, a point for padding: ``["12.", "34."]``."""
     return ["".join("." if cell == PADDING else str(cell) for cell in row) for row in np.asarray(grid).tolist()]
@@ -275,13 +260,6 @@ def _rounded(numbers: Float[np.ndarray, " N"]) -> list[float]:
     return [round(float(number), _DIGITS) for number in numbers]
 
 
-def _security_policy(style: str, script: str) -> str:
-    """Allow this style and this script by their hashes, and nothing from anywhere else."""
-    return (
-        f"default-src 'none'; style-src '{_hash_of(style)}'; script-src '{_hash_of(script)}'; base-uri 'none'; "
-        "form-action 'none'"
-    )
-
-
-def _hash_of(text: str) -> str:
+def hash_of(text: str) -> str:
+    """Return the name of a text's hash in a policy that allows it within a page."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -62,10 +62,6 @@ def draw_grid(
         cell_size: pixels of a cell's side.
         show_numbers: write each color's number into its cells.
         palette: the ten colors.
-
-    Raises:
-        ValueError: the grid does not have two axes or holds other values than -1..9, or the selection has another
-            shape.
     """
     cells, marked = checked_grid(grid, selection)
     side = cell_size
@@ -93,9 +89,6 @@ def draw_difference(
     """Draw where a grid differs from its target: a wrong cell has its color upper left and the target's lower right.
 
     Right cells are faint.
-
-    Raises:
-        ValueError: as for :func:`draw_grid`, or the shapes differ.
     """
     cells, goal = checked_grids(grid, target)
     side = cell_size

@@ -251,11 +251,7 @@ class MetricsFile:
         return reports
 
     def head(self, num_lines: int) -> list[Any]:
-        """Return the reports of the first lines.
-
-        Raises:
-            RunFolderError: there are fewer lines, or one of them is not a report.
-        """
+        """Return the reports of the first lines."""
         lines = self._lines()
         if len(lines) < num_lines:
             raise RunFolderError(

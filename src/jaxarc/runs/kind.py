@@ -17,7 +17,7 @@ from jaxarc.config.choices import EXPERIMENT, SURROGATE
 from jaxarc.runs.checkpoint import Checkpoint, CheckpointError
 from jaxarc.runs.folder import RunFolder
 from jaxarc.runs.loop import Trainable, TrainResult
-from jaxarc.words import CalibrationPlot, Table, Words
+from jaxarc.runs.presentation import CalibrationPlot, Presentation, Table
 
 Bar: TypeAlias = Callable[[str], AbstractContextManager[Callable[[int, int | None], None]]]
 """From what is counted to a progress bar, which receives how many are done, and of how many."""
@@ -43,7 +43,7 @@ class Kind(Protocol):
         """Make what takes long and what the loop would otherwise wait for."""
         ...
 
-    def words(self, trainable: Any, folder: RunFolder) -> Words:
+    def presentation(self, trainable: Any, folder: RunFolder) -> Presentation:
         """Say what is learned from and measured, and how that goes."""
         ...
 
@@ -68,7 +68,7 @@ class KindRow:
     preset: str  # the default one
     metric: str  # a field of its reports, which jaxarc compare draws
     score: str  # of a run, in the table of a sweep
-    samples: str  # what it learns from, there
+    samples: str  # the field of its reports that counts what it learned from
     learned: str  # by a run, with fields of its experiment
     loader: str  # from Python
     has_agent: bool = True  # which replay and watch show; jaxarc evaluate RUN measures the others
@@ -87,7 +87,7 @@ _EDIT: Final = KindRow(
     preset="ladder_l2_small",
     metric="evaluation_solve_rate",
     score="unseen solved",
-    samples="environment\nsteps",
+    samples="environment_steps",
     learned="learned to edit grids",
     loader="jaxarc.load_agent",
 )

@@ -210,7 +210,7 @@ def _learn(current: "_Run", should_stop: Callable[[], bool]) -> TrainResult:
     is_agreed = jax.process_count() == 1
     try:
         if not current.run_state.reports:
-            current.report_start()
+            current.report(current.run_state.state, 0, None, is_evaluated=True)
         with current.trainable.running(current.run_state.updates):
             while not current.is_finished and not any_process(current.is_out_of_time):
                 interrupted = any_process(should_stop())
@@ -291,10 +291,6 @@ class _Run:
         self.started = now - self.run_state.seconds
         self.compile_seconds = now - self.created
 
-    def report_start(self) -> None:
-        """Report on the state before the first step."""
-        self._report_and_adopt(self.run_state.state, 0, None, is_evaluated=True)
-
     def advance(self) -> None:
         """Take one step; where a report is due, adopt its result once it is checked and reported, and save."""
         before = time.perf_counter()
@@ -315,7 +311,7 @@ class _Run:
         self.require_finite(metrics, updates)
         number = len(self.run_state.reports) // len(self.experiment.seeds)  # of the report; the first one has number 0
         is_evaluated = number % self.intervals.reports_per_evaluation == 0 or is_last
-        self._report_and_adopt(state, updates, metrics, is_evaluated=is_evaluated)
+        self.report(state, updates, metrics, is_evaluated=is_evaluated)
         self._save_if_due()
 
     def require_finite(self, metrics: Metrics, updates: int) -> None:
@@ -327,7 +323,10 @@ class _Run:
         seed, losses = next(iter(self._faults(metrics).items()), (0, None))
         if losses is None:
             return
-        first = self._last_report()
+        # With a report every 10 updates, metrics at update 25 are of the steps since 20.
+        first = self.run_state.updates
+        if self.metrics is not None:
+            first -= first % self.intervals.updates_per_report
         raise TrainingDivergedError(
             f"a loss or gradient of seed {seed} is not finite between updates {first} and {updates}: {losses}; "
             f"{self._name_last_good_files()}{self.trainable.advice} and train again"
@@ -343,7 +342,7 @@ class _Run:
     def evaluate_end(self) -> None:
         """Evaluate the last state if no report did; a run that goes on later takes this report back."""
         if self.run_state.score is None:
-            self._report_and_adopt(self.run_state.state, self.run_state.updates, None, is_evaluated=True)
+            self.report(self.run_state.state, self.run_state.updates, None, is_evaluated=True)
         self.trainable.write_tables(self.run_state, self.log_folder)
 
     def _load(self, folder: RunFolder) -> RunState | None:
@@ -354,7 +353,7 @@ class _Run:
             return None
         return dataclasses.replace(loaded, state=eqx.combine(loaded.state, rest))
 
-    def _report_and_adopt(self, state: State, updates: int, metrics: Metrics, *, is_evaluated: bool) -> None:
+    def report(self, state: State, updates: int, metrics: Metrics, *, is_evaluated: bool) -> None:
         """Report on a state with a line for each seed, and make it the run's; an interruption leaves the one before."""
         seconds = self.seconds
         begun = time.perf_counter()
@@ -398,12 +397,6 @@ class _Run:
         """Return the losses of the seeds of which one is not finite."""
         losses = {} if metrics is None else self.trainable.check(metrics)
         return {seed: mine for seed, mine in losses.items() if not all(map(math.isfinite, mine.values()))}
-
-    def _last_report(self) -> int:
-        """Return the number of updates before the steps whose metrics come next."""
-        # With a report every 10 updates, metrics at update 25 are of the steps since 20.
-        updates = self.run_state.updates
-        return updates if self.metrics is None else updates - updates % self.intervals.updates_per_report
 
     def _name_last_good_files(self) -> str:
         if self.folder is None:

@@ -46,11 +46,7 @@ class RunState:
 
 
 def require_unused(folder: RunFolder) -> None:
-    """Raise where a run was begun in the folder.
-
-    Raises:
-        RunFolderError: there are metrics or checkpoints.
-    """
+    """Raise where a run was begun in the folder."""
     if folder.metrics.exists() or folder.checkpoints.updates():
         raise RunFolderError(f"{folder.path} holds a run already; resume it, or name another folder")
 
@@ -176,12 +172,15 @@ def _say_what_may_change(fields: Mapping[str, Any]) -> str:
     return f"what may change: {', '.join(free)}{''.join(f'; but not {name}' for name in fixed)}"
 
 
-def fields_of(experiment: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Name each value as the command line does: the topics of the rules beside the others."""
+def by_topic(experiment: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the topics of the rules beside the others: ``{"environment": {"action": a}, "agent": b}`` has two topics."""
     rules = experiment.get("environment", {})
-    # The rules hold topics themselves: environment, action, allowed_operations is named ``action.allowed_operations``.
-    topics = {**rules, **{name: topic for name, topic in experiment.items() if name != "environment"}}
-    for topic, fields in topics.items():
+    return {**rules, **{name: topic for name, topic in experiment.items() if name != "environment"}}
+
+
+def fields_of(experiment: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Name each value as the command line does, such as ``action.allowed_operations``."""
+    for topic, fields in by_topic(experiment).items():
         for name, value in fields.items():
             yield f"{topic}.{name}", list(value) if isinstance(value, tuple) else value
 

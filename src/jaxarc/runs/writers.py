@@ -119,11 +119,7 @@ class WandbWriter:
 
 
 def check_extras(logging: LoggingConfig) -> None:
-    """Refuse a config that asks for a library that is not installed, or for a writer that cannot be found.
-
-    Raises:
-        ConfigValidationError: names the field, and the command that installs the library.
-    """
+    """Refuse a config that asks for a library that is not installed, or for a writer that cannot be found."""
     for name in logging.writers:
         _find_writer(name)
     for name, library in _EXTRAS.items():

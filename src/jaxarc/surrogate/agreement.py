@@ -124,12 +124,7 @@ def _regret(first: Int[np.ndarray, " B"], scores: Float[np.ndarray, "B k"], is_r
 def calibration_bins(
     predicted: Float[np.ndarray, " n"], expected: Float[np.ndarray, " n"] | Bool[np.ndarray, " n"]
 ) -> tuple[CalibrationBin, ...]:
-    """Group candidates by the surrogate's probability; empty bins are left out.
-
-    Args:
-        predicted: probability by the surrogate.
-        expected: probability by the expert, or whether it is true.
-    """
+    """Group candidates by the surrogate's probability; empty bins are left out."""
     # The range 0 .. 1 is cut evenly; a probability of exactly 1 belongs to the last bin.
     bin_index = np.minimum((predicted * NUM_BINS).astype(np.int64), NUM_BINS - 1)
     rows = []

@@ -44,22 +44,13 @@ def from_static(parent_sets: ParentSets) -> list[list[frozenset[str]]]:
 
 
 def static_orders(variable_orders: Sequence[Sequence[str]]) -> VariableOrders:
-    """Turn lists of names into tuples, in the order given.
-
-    Raises:
-        TypeError: a name is not a string, or a string stands where a list of names belongs.
-        ValueError: a name stands twice in an order.
-    """
+    """Turn lists of names into tuples, in the order given."""
     examples = enumerate(_items(variable_orders, "variable_orders"))
     return tuple(_names(names, f"variable_orders[{example}]") for example, names in examples)
 
 
 def static_targets(target_variables: Sequence[str]) -> TargetVariables:
-    """Turn one name per example into a tuple.
-
-    Raises:
-        TypeError: a name is not a string, or a string stands where a list of names belongs.
-    """
+    """Turn one name per example into a tuple."""
     examples = enumerate(_items(target_variables, "target_variables"))
     return tuple(_name(name, f"target_variables[{example}]") for example, name in examples)
 
@@ -198,11 +189,7 @@ class GraphBatch(eqx.Module):
 
 
 def require_batch(batch: Any) -> None:
-    """Refuse what is no batch, before an attribute of it is missed.
-
-    Raises:
-        TypeError: names the type that came and those that are expected.
-    """
+    """Refuse what is no batch, before an attribute of it is missed."""
     if not isinstance(batch, TrainingBatchJAX | GraphBatch):
         raise TypeError(
             f"a train step takes a batch of the type TrainingBatchJAX or GraphBatch, got {type(batch).__name__}; make "

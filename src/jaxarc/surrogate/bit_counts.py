@@ -34,11 +34,7 @@ class Boxes(NamedTuple):
 
 
 def pack_colors(grid: Int[Array, "N d"]) -> UInt32[Array, "words 4"]:
-    """Turn colors -1 .. 9 into planes of bits; the last word is padded by -1.
-
-    Raises:
-        ValueError: a row has more than 32 cells.
-    """
+    """Turn colors -1 .. 9 into planes of bits; the last word is padded by -1."""
     height, width = grid.shape
     if width > _WORD:
         raise ValueError(f"a row must fit a word of {_WORD} bits, got {width} columns; use another model")

@@ -46,11 +46,7 @@ def candidates_of(batch: TrainingBatchJAX) -> CandidateSet:
 
 
 def check_shapes(batch: TrainingBatchJAX, candidates: CandidateSet) -> None:
-    """Check that candidates describe every candidate of a batch.
-
-    Raises:
-        ValueError: a shape does not fit the batch.
-    """
+    """Check that candidates describe every candidate of a batch."""
     # All four arrays begin with (B, k), and all but ``is_real`` have a third axis.
     shapes = {name: getattr(candidates, name).shape for name in ("rows", "columns", "features", "is_real")}
     wanted = batch.expert_probs.shape
@@ -75,9 +71,6 @@ def check_padding(batch: TrainingBatchJAX, candidates: CandidateSet) -> bool:
 
     Returns:
         Whether the values could be checked.
-
-    Raises:
-        ValueError: ``is_real`` is false where ``expert_probs`` is above 0.
     """
     if not (is_visible(batch.expert_probs) and is_visible(candidates.is_real)):
         return False

@@ -36,21 +36,13 @@ def labels_of(values: Any) -> tuple[str, ...] | None:
     """Return the labels of columns, in their order; None of what has none, such as an array.
 
     Columns have labels in a data frame, a mapping, an ``xarray.Dataset`` and a structured array.
-
-    Raises:
-        ValueError: two columns have one label.
     """
     columns = _columns_of(values)
     return None if columns is None else tuple(str(label) for label, _ in columns)
 
 
 def read_numbers(values: Any, name: str) -> Float64[np.ndarray, "..."]:
-    """Return real numbers, also flags, decimals and columns that may lack values and lack none, as float64.
-
-    Raises:
-        TypeError: a value is no real number, or is missing; its column is in the message.
-        ValueError: columns differ in length or share a label, or a mask hides a value.
-    """
+    """Return real numbers, also flags, decimals and columns that may lack values and lack none, as float64."""
     return _read(values, name, _real_numbers)
 
 

@@ -140,9 +140,6 @@ def load_params(task: TaskConfig, rules: JaxArcConfig) -> tuple[EnvParams, EnvPa
 
     Returns:
         Both with the rules, and how many pairs of the held-out data set training holds, which are left out.
-
-    Raises:
-        UnknownDatasetError, TaskFormatError, ValueError: see :func:`jaxarc.datasets.training_pairs.load_pairs`.
     """
     pairs = load_pairs(task, rules.grid_shape, augmentation=rules.augmentation)
     held_out = TaskSet("held-out pairs", tuple(pairs.eval)[pairs.num_train :])
@@ -151,13 +148,7 @@ def load_params(task: TaskConfig, rules: JaxArcConfig) -> tuple[EnvParams, EnvPa
 
 
 def draw_examples(key: PRNGKey, params: EnvParams, config: LookaheadConfig) -> LookaheadExamples:
-    """Make a batch from fresh episodes; it depends on the key alone, and compilation belongs to the caller.
-
-    Args:
-        key: random key.
-        params: tasks and rules; actions are boxes.
-        config: how many examples, and which.
-    """
+    """Make a batch from fresh episodes; it depends on the key alone, and compilation belongs to the caller."""
     # 64 examples of episodes with 8 steps are 8 episodes side by side. Each state that they pass is one example.
     key_start, key_play = jax.random.split(key)
     num_episodes = config.num_examples // config.episode_steps

@@ -29,9 +29,6 @@ def all_graphs(num_variables: int, max_parents: int) -> Graphs:
 
     Without that bound there are 25, 543 and 29 281 of 3, 4 and 5 variables. A graph is one choice of a parent set for
     each variable, so all S^d choices are listed, and those with a cycle are dropped.
-
-    Raises:
-        ValueError: there are more variables than that.
     """
     if num_variables > MAX_LISTED_VARIABLES:
         raise ValueError(

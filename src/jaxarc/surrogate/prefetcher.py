@@ -135,7 +135,9 @@ class _Producer:
         # the last good item in either case.
         with self._outcome:
             for item in items:
-                if not self._put(jax.device_put(_own(item), self._placement)):
+                # Host arrays are copied, as the iterator may fill them anew.
+                own = to_arrays(item) if isinstance(item, LabelledData) else own_arrays(item)
+                if not self._put(jax.device_put(own, self._placement)):
                     return
         self._put(_END)
 
@@ -148,8 +150,3 @@ class _Producer:
                 continue
             return True
         return False
-
-
-def _own(item: Any) -> Any:
-    """Copy host arrays, which the iterator may fill anew."""
-    return to_arrays(item) if isinstance(item, LabelledData) else own_arrays(item)

@@ -14,6 +14,7 @@ from jaxarc.nn.layers import DTYPES, cast_floats, products_in
 from jaxarc.parallel import use_host_cores
 from jaxarc.runs import RunFolder, TrainResult
 from jaxarc.runs.kind import Bar, SavedRun
+from jaxarc.runs.presentation import CalibrationPlot, Part, Plot, Presentation, Table, percent, range_share
 from jaxarc.surrogate.agreement import Agreement, CalibrationBin, GraphAccuracy
 from jaxarc.surrogate.held_out import (
     PlayedPairs,
@@ -27,7 +28,6 @@ from jaxarc.surrogate.mesh_placement import MeshPlacement
 from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment, make_task
 from jaxarc.surrogate.surrogate_training import SurrogateTraining
 from jaxarc.tasks.raw_task import TaskFormatError
-from jaxarc.words import CalibrationPlot, Part, Plot, Table, Words, percent, range_share
 
 _PLOTS: Final = (
     Plot("nats", {"loss, learned from": "total_loss", "KL to the expert, held out": "kl"}),
@@ -65,11 +65,11 @@ def prepare(training: SurrogateTraining, bar: Bar) -> None:
     """There is nothing that the loop would wait for."""
 
 
-def words(training: SurrogateTraining, folder: RunFolder) -> Words:
+def presentation(training: SurrogateTraining, folder: RunFolder) -> Presentation:
     """Say what is learned from and measured, and how that goes."""
     experiment = training.experiment
     expert, learned, *_ = experiment.problem
-    return Words(
+    return Presentation(
         announcement=[f"Learning from {expert}: {learned}.", *training.task.about(experiment.task)],
         unit="step",
         num_updates=experiment.num_updates,

@@ -6,14 +6,16 @@ from typing import Final
 
 from campaign.inputs.input_target import Maker, Target, json_bytes, parsed_json, require
 from jaxarc.agents.experiment import Experiment
-from jaxarc.cli.settings import SURROGATE_TOPICS, TOPICS, experiment_of, read_experiment, topics_of
+from jaxarc.cli.settings import experiment_of, read_experiment, topics_in, topics_of
 from jaxarc.cli.train_command import expand
 from jaxarc.config import ConfigValidationError, JaxArcConfig, build
 from jaxarc.runs.run_state import require_same_choices
 from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment
 
-_KINDS: Final = {kind.__name__: kind for topics in (TOPICS, SURROGATE_TOPICS) for kind in topics.values()} | {
-    kind.__name__: kind for kind in (JaxArcConfig, Experiment, SurrogateExperiment)
+_TOPICS: Final = topics_in("experiment")
+_KINDS: Final = {
+    kind.__name__: kind
+    for kind in (*_TOPICS.values(), *topics_in("surrogate").values(), JaxArcConfig, Experiment, SurrogateExperiment)
 }
 _FIELDS: Final = tuple(dict.fromkeys(field.name for kind in _KINDS.values() for field in dataclasses.fields(kind)))
 _AGENT, _SURROGATE = read_experiment([]), read_experiment(["surrogate=lookahead"])
@@ -67,7 +69,7 @@ def experiment(folder: Path) -> Target:
         json_bytes(topics_of(_SURROGATE)),
         b'{"action": {"selection_format": "bbox"}}',
     )
-    return Target(read, (ConfigValidationError,), seeds, (*_FIELDS, *_WORDS, *TOPICS))
+    return Target(read, (ConfigValidationError,), seeds, (*_FIELDS, *_WORDS, *_TOPICS))
 
 
 def config_file(folder: Path) -> Target:
@@ -86,7 +88,7 @@ def config_file(folder: Path) -> Target:
         json_bytes(topics_of(_AGENT)),
     )
     words = ("${", "}", "${oc.env:PATH}", "&a", "*a", "!!python/object/apply:os.system", "<<: ", "- ", "_target_: ")
-    return Target(read, (ConfigValidationError, OSError), texts, (*TOPICS, *words), is_typed=True)
+    return Target(read, (ConfigValidationError, OSError), texts, (*_TOPICS, *words), is_typed=True)
 
 
 def composed_overrides(folder: Path) -> Target:
@@ -101,7 +103,7 @@ def composed_overrides(folder: Path) -> Target:
         b"hydra/launcher=joblib",
         b"~agent",
     )
-    return Target(read, (ConfigValidationError, OSError), seeds, (*TOPICS, *_WORDS, "@", "/", "+", "~"), is_typed=True)
+    return Target(read, (ConfigValidationError, OSError), seeds, (*_TOPICS, *_WORDS, "@", "/", "+", "~"), is_typed=True)
 
 
 def sweep(folder: Path) -> Target:

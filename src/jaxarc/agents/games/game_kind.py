@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from jaxarc.agents.editing_kind import agents_words, before_and_after, session, without_place
+from jaxarc.agents.editing_kind import before_and_after, present_agents, session, without_place
 from jaxarc.agents.experiment import Experiment
 from jaxarc.agents.games.agent import saved_game_agent
 from jaxarc.agents.games.levels import RecordedLevel, load_levels, record_levels
@@ -17,10 +17,10 @@ from jaxarc.games.frames import OwnFrames
 from jaxarc.games.recordings import GameRecording, read_recording
 from jaxarc.runs import RunFolder, TrainResult
 from jaxarc.runs.kind import Bar, SavedRun
+from jaxarc.runs.presentation import Plot, Presentation, Table, mean_number
 from jaxarc.tasks.raw_task import crop_padding
-from jaxarc.words import Plot, Table, Words, mean_number
 
-__all__ = ["load", "prepare", "results", "saved", "session", "words"]
+__all__ = ["load", "prepare", "presentation", "results", "saved", "session"]
 
 _PLOTS: Final = (
     Plot(
@@ -46,7 +46,7 @@ def prepare(training: AgentTraining, bar: Bar) -> None:
     """There is nothing that the loop would wait for."""
 
 
-def words(training: AgentTraining, folder: RunFolder) -> Words:
+def presentation(training: AgentTraining, folder: RunFolder) -> Presentation:
     """Say what is learned from and measured, and how that goes."""
     game, levels = training.experiment.game, training.pairs
     others = f" and {game.num_sets * levels.num_train:,} random ones" if game.num_sets else ""
@@ -59,7 +59,7 @@ def words(training: AgentTraining, folder: RunFolder) -> Words:
         f"How each level went: {folder.measured}",
         f"To see it play the game: jaxarc replay {folder.path}{own}",
     )
-    return agents_words(training.experiment, announcement, material, _PLOTS, advice)
+    return present_agents(training.experiment, announcement, material, _PLOTS, advice)
 
 
 def results(training: AgentTraining, result: TrainResult, folder: RunFolder) -> Iterator[str | Table]:

@@ -46,7 +46,7 @@ class CalibrationPlot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Words:
+class Presentation:
     """What a run says before, while and after it learns."""
 
     announcement: Sequence[str]  # what is learned from, and what is measured
