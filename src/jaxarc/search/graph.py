@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
+from jaxarc.search.features import FEATURES
 from jaxarc.search.images import Images, images_of
 from jaxarc.search.layers import Candidate, Layer, RuleLayer
 from jaxarc.search.limits import LIMITS
@@ -48,7 +49,6 @@ class StateGraph:
         self.is_late = False  # whether the deadline was reached
         self.num_applied = 0
         self.cost = 0  # up to which states are known
-        self.known: dict[Any, Any] = {}  # what finders remember of its states
         self._programs: dict[int, tuple[Word, ...]] = {}
         self._room = max_states, max_images
         for word in words:
@@ -121,6 +121,13 @@ class StateGraph:
         heights, widths = np.empty(numbers.shape, np.int32), np.empty(numbers.shape, np.int32)
         call("sizes", self._graph, numbers.size, numbers, heights, widths)
         return heights, widths
+
+    def features(self, numbers: Int64[np.ndarray, " P"]) -> UInt8[np.ndarray, "K M"]:
+        """Return all features of the cells of some images, in the order of their names, the cells in one row."""
+        heights, widths = self.sizes(numbers)
+        rows = np.empty((len(FEATURES), int((heights * widths).sum())), np.uint8)
+        call("features", self._graph, len(numbers), np.ascontiguousarray(numbers, np.int64), rows.shape[1], rows)
+        return rows
 
     def draw(
         self, numbers: Int64[np.ndarray, "S P"], sizes: Sequence[tuple[int, int]], num_cells: int

@@ -1,8 +1,9 @@
-// Random grids through all words, lists, pieces and tables of the search, for the sanitizers: `make sanitize`.
+// Random grids through all words, lists, pieces, features and tables of the search, for the sanitizers: `make sanitize`.
 #include <cstdio>
 #include <cstdlib>
 #include <random>
 
+#include "search/features.h"
 #include "search/growth.h"
 #include "search/tables.h"
 
@@ -83,6 +84,26 @@ void play(int round) {
   PieceBits{good.data(), bad.data(), costs.data(), 2 * count, words}.stack(all.data(), below(static_cast<int>(count)), 6, chosen);
 }
 
+// Tables of all features of random grids, of which the last one is asked.
+void tabulate(int round) {
+  const int frame = round % 10 == 0 ? kLargest : 1 + below(12);
+  const Picture grid = random_grid(frame), other = random_grid(frame);
+  constexpr int64_t kFeatureRows = 270;
+  const int64_t count = grid.size(), asked = other.size();
+  std::vector<uint8_t> values(static_cast<size_t>(kFeatureRows * count)), asked_values(static_cast<size_t>(kFeatureRows * asked));
+  const Image image = grid.image(), asked_image = other.image();
+  FeatureRows(image, count, values.data()).write();
+  FeatureRows(asked_image, asked, asked_values.data()).write();
+  std::vector<uint8_t> colors(static_cast<size_t>(count)), pairs(colors.size(), 0), have_colors(kFeatureRows, 1);
+  for (uint8_t& color : colors) color = static_cast<uint8_t>(below(3));
+  const std::vector<int64_t> num_values(kFeatureRows, 256), costs(kFeatureRows, 2), counts(colors.size(), 1);
+  const TableTask task = {values.data(), values.data(), asked_values.data(), colors.data(), pairs.data(), num_values.data(),
+                          costs.data(), counts.data(), have_colors.data(), kFeatureRows, count, asked, 6000, 1, 10, 10, 4};
+  std::vector<int64_t> sample(2000);
+  for (int64_t& cell : sample) cell = below(static_cast<int>(count));
+  right_tables(task, 1000, sample.data(), 60);
+}
+
 // Rules that draw on, learned from random grids and from what a random rule makes of them.
 void grow(int round) {
   GrowthLearner learner(round % 6, round % 4 == 0 ? kNear : kPlaces);
@@ -108,6 +129,7 @@ int main(int count, char** arguments) {
   for (int round = 0; round < rounds; round++) {
     play(round);
     if (round % 10 < 2) grow(round);
+    if (round % 10 < 2) tabulate(round);
   }
   std::printf("%d random searches\n", rounds);
 }

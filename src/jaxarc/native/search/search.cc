@@ -1,4 +1,5 @@
 // The functions of the library, for ctypes: a graph by its address, and arrays of the caller.
+#include "features.h"
 #include "growth.h"
 #include "tables.h"
 
@@ -113,6 +114,15 @@ void jaxarc_search_draw(void* graph, int64_t count, int32_t num_inputs, const in
   }
 }
 
+// Write the features of the cells of some images: a row of all cells for each feature.
+void jaxarc_search_features(void* graph, int64_t count, const int64_t* numbers, int64_t num_cells, uint8_t* rows) {
+  for (int64_t i = 0; i < count; i++) {
+    const Image& image = graph_at(graph).images()[static_cast<int32_t>(numbers[i])];
+    FeatureRows(image, num_cells, rows).write();
+    rows += image.size();
+  }
+}
+
 // Find the pieces among plain colors and then states. Write their bits, and the place of each among the states, or the
 // color - 256; return how many there are.
 int64_t jaxarc_search_pieces(void* graph, int64_t count, int32_t num_inputs, const int64_t* numbers,
@@ -148,11 +158,30 @@ int64_t jaxarc_search_stack(int64_t count, int64_t words, const Bits* good, cons
   return PieceBits{good, bad, costs, count, words}.stack(needed, first, most, chosen);
 }
 
-// Write four sources, -1 for none, and the cost of each table, as far as there is room; return how many there are.
-int64_t jaxarc_search_tables(const TableTask* task, int64_t room, int32_t* found) {
-  const std::vector<RightTable> tables = right_tables(*task);
+// Number the values of each source: 0 5 5 3 are the codes 0 2 2 1. Write also how many values there are, and whether no
+// source before says the same, by its values if they are colors, and else by their codes.
+void jaxarc_search_number_values(int64_t count, int64_t num_cells, const uint8_t* values, const uint8_t* are_colors,
+                                 uint8_t* codes, int64_t* num_values, uint8_t* are_new) {
+  HashIndex known;
+  for (int64_t k = 0; k < count; k++, values += num_cells, codes += num_cells) {
+    uint8_t code_of[256] = {};
+    for (int64_t i = 0; i < num_cells; i++) code_of[values[i]] = 1;
+    uint8_t next = 0;
+    for (uint8_t& code : code_of) code = code != 0 ? next++ : 0;
+    for (int64_t i = 0; i < num_cells; i++) codes[i] = code_of[values[i]];
+    num_values[k] = num_cells == 0 ? 0 : codes[std::max_element(codes, codes + num_cells) - codes] + 1;
+    are_new[k] = known.number(hash_of(are_colors[k] != 0 ? values : codes, static_cast<size_t>(num_cells), 0)).second;
+  }
+}
+
+// Write four sources, that which is copied, -1 for none, and the cost of each table, as far as there is room; return how
+// many there are.
+int64_t jaxarc_search_tables(const TableTask* task, int64_t num_pairs, const int64_t* pairs, double seconds,
+                             int64_t room, int32_t* found) {
+  std::vector<RightTable> tables = right_tables(*task, num_pairs, pairs, seconds);
   for (size_t i = 0; i < tables.size() && static_cast<int64_t>(i) < room; i++) {
     found = std::copy_n(tables[i].chosen.data(), 4, found);
+    *found++ = tables[i].copied;
     *found++ = tables[i].cost;
   }
   return static_cast<int64_t>(tables.size());
