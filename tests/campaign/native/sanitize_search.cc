@@ -65,23 +65,12 @@ void play(int round) {
   graph.start(inputs.data());
   const Limits limits = {1000 + below(1000), 20000, 60};
   for (int cost = 1; cost <= 3; cost++) graph.expand(cost, limits);
-  const int64_t words = static_cast<int64_t>(target.size() + 63) / 64;
-  PieceFinder finder(graph.images(), num_inputs, sizes.data(), target.data(), static_cast<int64_t>(target.size()));
-  std::vector<Bits> right, solid, row(static_cast<size_t>(2 * words));
-  graph.each_image_state([&](int32_t, const int32_t* own, int) {
-    const std::vector<int64_t> numbers(own, own + num_inputs);
-    if (!finder.find(numbers.data(), 0, words, row.data(), row.data() + words)) return;
-    right.insert(right.end(), row.begin(), row.begin() + words);
-    solid.insert(solid.end(), row.begin() + words, row.end());
-  });
-  const int64_t count = static_cast<int64_t>(right.size()) / words;
-  if (count == 0) return;
-  const std::vector<Bits> all(static_cast<size_t>(words), ~Bits{0});
-  std::vector<Bits> good(2 * right.size()), bad(2 * right.size());
-  lay_out(count, words, right.data(), solid.data(), all.data(), good.data(), bad.data());
-  const std::vector<int64_t> costs(static_cast<size_t>(2 * count), 1);
-  int64_t chosen[8];
-  PieceBits{good.data(), bad.data(), costs.data(), 2 * count, words}.stack(all.data(), below(static_cast<int>(count)), 6, chosen);
+  const Pieces pieces(graph, num_inputs, sizes.data(), target.data(), static_cast<int64_t>(target.size()));
+  std::vector<uint8_t> shown(static_cast<size_t>(num_inputs), 1);
+  shown[0] = below(2) == 0;
+  pieces.exact(6);
+  pieces.nearest(2);
+  pieces.stacks(shown.data(), 1 + below(8), 6, 60);
 }
 
 // Tables of all features of random grids, of which the last one is asked.

@@ -7,7 +7,27 @@ using namespace jaxarc::search;
 
 namespace {
 
+constexpr int64_t kStackNumbers = 32;
+
 Graph& graph_at(void* address) { return *static_cast<Graph*>(address); }
+
+// Write the cells of stacks, and 32 numbers of each: its cost, unforeseen demonstrations, layers, and of each layer its
+// state, or the color - 256, whether it covers all cells, and whether it is placed. Return how many stacks there are.
+int64_t write(const Pieces& pieces, const std::vector<Stack>& stacks, int64_t* numbers, Cell* cells) {
+  for (const Stack& stack : stacks) {
+    int64_t* next = numbers;
+    for (int64_t number : {stack.cost, stack.unforeseen, static_cast<int64_t>(stack.chosen.size())}) *next++ = number;
+    for (size_t layer = 0; layer < stack.chosen.size(); layer++) {
+      const Piece& piece = pieces.piece(stack.chosen[layer]);
+      *next++ = piece.state == kNone ? piece.color - 256 : piece.state;
+      *next++ = pieces.is_solid(stack.chosen[layer]);
+      *next++ = stack.are_placed[layer];
+    }
+    numbers += kStackNumbers;
+    cells = std::copy(stack.cells.begin(), stack.cells.end(), cells);
+  }
+  return static_cast<int64_t>(stacks.size());
+}
 
 }  // namespace
 
@@ -98,19 +118,8 @@ int32_t jaxarc_search_program(void* graph, int32_t state, int32_t room, int32_t*
 // Draw states on the canvases of all outputs, one after the other in a row of `num_cells`; sizes are height and width.
 void jaxarc_search_draw(void* graph, int64_t count, int32_t num_inputs, const int64_t* numbers, const int32_t* sizes,
                         int64_t num_cells, Cell* cells) {
-  const ImageStore& images = graph_at(graph).images();
   for (int64_t i = 0; i < count; i++) {
-    const int64_t* own = numbers + i * num_inputs;
-    bool is_exact = true;
-    for (int32_t p = 0; p < num_inputs; p++) {
-      const Image& image = images[static_cast<int32_t>(own[p])];
-      is_exact &= image.height == sizes[2 * p] && image.width == sizes[2 * p + 1];
-    }
-    Cell* place = cells + i * num_cells;
-    for (int32_t p = 0; p < num_inputs; p++) {
-      draw_on(images[static_cast<int32_t>(own[p])], is_exact, sizes[2 * p], sizes[2 * p + 1], place);
-      place += sizes[2 * p] * sizes[2 * p + 1];
-    }
+    draw_state(graph_at(graph).images(), numbers + i * num_inputs, num_inputs, sizes, cells + i * num_cells);
   }
 }
 
@@ -123,39 +132,28 @@ void jaxarc_search_features(void* graph, int64_t count, const int64_t* numbers, 
   }
 }
 
-// Find the pieces among plain colors and then states. Write their bits, and the place of each among the states, or the
-// color - 256; return how many there are.
-int64_t jaxarc_search_pieces(void* graph, int64_t count, int32_t num_inputs, const int64_t* numbers,
-                             const int32_t* sizes, int64_t num_colors, const Cell* colors, int64_t target_size,
-                             const Cell* target, int64_t words, Bits* right, Bits* solid, int64_t* places) {
-  PieceFinder finder(graph_at(graph).images(), num_inputs, sizes, target, target_size);
-  int64_t found = 0;
-  for (int64_t i = 0; i < num_colors; i++) {
-    if (finder.find(nullptr, colors[i], words, right + found * words, solid + found * words)) {
-      places[found++] = colors[i] - 256;
-    }
-  }
-  for (int64_t i = 0; i < count; i++) {
-    if (finder.find(numbers + i * num_inputs, 0, words, right + found * words, solid + found * words)) places[found++] = i;
-  }
-  return found;
+// All pieces for one canvas; they stand as long as no state is added to the graph.
+void* jaxarc_search_new_pieces(void* graph, int32_t num_inputs, const int32_t* sizes, int64_t target_size,
+                               const Cell* target) {
+  return new Pieces(graph_at(graph), num_inputs, sizes, target, target_size);
 }
 
-void jaxarc_search_lay_out(int64_t count, int64_t words, const Bits* right, const Bits* solid, const Bits* all_cells,
-                           Bits* good, Bits* bad) {
-  lay_out(count, words, right, solid, all_cells, good, bad);
+void jaxarc_search_delete_pieces(void* pieces) { delete static_cast<Pieces*>(pieces); }
+
+int64_t jaxarc_search_exact_pieces(void* pieces, int64_t most, int64_t* numbers, Cell* cells) {
+  const Pieces& own = *static_cast<Pieces*>(pieces);
+  return write(own, own.exact(most), numbers, cells);
 }
 
-// Write how many needed cells each piece colors right; 0 for a piece that colors one wrong.
-void jaxarc_search_gains(int64_t count, int64_t words, const Bits* good, const Bits* bad, const Bits* needed,
-                         int64_t* gains) {
-  const PieceBits pieces = {good, bad, nullptr, count, words};
-  for (int64_t i = 0; i < count; i++) gains[i] = std::max<int64_t>(pieces.gain(i, needed), 0);
+int64_t jaxarc_search_nearest_pieces(void* pieces, int64_t most, int64_t* numbers, Cell* cells) {
+  const Pieces& own = *static_cast<Pieces*>(pieces);
+  return write(own, own.nearest(most), numbers, cells);
 }
 
-int64_t jaxarc_search_stack(int64_t count, int64_t words, const Bits* good, const Bits* bad, const int64_t* costs,
-                            const Bits* needed, int64_t first, int64_t most, int64_t* chosen) {
-  return PieceBits{good, bad, costs, count, words}.stack(needed, first, most, chosen);
+int64_t jaxarc_search_stacks(void* pieces, int64_t num_starts, int64_t* numbers, Cell* cells, const uint8_t* shown,
+                             int64_t most_layers, double seconds) {
+  const Pieces& own = *static_cast<Pieces*>(pieces);
+  return write(own, own.stacks(shown, num_starts, most_layers, seconds), numbers, cells);
 }
 
 // Number the values of each source: 0 5 5 3 are the codes 0 2 2 1. Write also how many values there are, and whether no
