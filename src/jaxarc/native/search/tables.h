@@ -159,6 +159,7 @@ class HardPairs {
         bits_[static_cast<size_t>(k * kWords) + place / 64] |= Bits{a[k] == b[k]} << place % 64;
       }
     }
+    for (int64_t k = 0; k < num_sources; k++) first_.push_back(bits_[static_cast<size_t>(k * kWords)]);
   }
 
   bool empty() const { return cells_.empty(); }
@@ -182,24 +183,27 @@ class HardPairs {
   template <typename Visit>
   void each(int64_t most, Visit visit) const {
     const int64_t num_sources = task_.num_sources;
-    for (int64_t a = 0; a < num_sources; a++) {
-      if (!leaves(open_, {a}) && !visit(Chosen{int32_t(a), kNone, kNone, kNone})) return;
+    const auto is_few = [&](int64_t source) { return task_.num_values[source] <= kFew; };
+    for (int32_t a = 0; a < num_sources; a++) {
+      if (is_none(left(open_, a)) && !visit(Chosen{a, kNone, kNone, kNone})) return;
     }
-    for (int64_t a = 0; a < num_sources; a++) {
-      for (int64_t b = a + 1; b < num_sources; b++) {
-        if (!leaves(open_, {a, b}) && !visit(Chosen{int32_t(a), int32_t(b), kNone, kNone})) return;
+    for (int32_t a = 0; a < num_sources; a++) {
+      const Words rest = left(open_, a);
+      for (int32_t b = a + 1; b < num_sources; b++) {
+        if (are_apart(rest, b) && !visit(Chosen{a, b, kNone, kNone})) return;
       }
     }
-    const auto is_few = [&](int64_t source) { return task_.num_values[source] <= kFew; };
-    for (int64_t a = 1; a < num_sources && most > 2; a++) {
-      for (int64_t b = a + 1; b < num_sources && is_few(a); b++) {
-        if (is_few(b) && !leaves(open_, {0, a, b}) && !visit(Chosen{0, int32_t(a), int32_t(b), kNone})) return;
+    for (int32_t a = 1; a < num_sources && most > 2; a++) {
+      if (!is_few(a)) continue;
+      const Words rest = left(left(open_, 0), a);
+      for (int32_t b = a + 1; b < num_sources; b++) {
+        if (is_few(b) && are_apart(rest, b) && !visit(Chosen{0, a, b, kNone})) return;
       }
     }
   }
 
   // Whether two sources leave some pair, were none copied.
-  bool leaves_some(int64_t a, int64_t b) const { return leaves(kAll, {a, b}); }
+  bool leaves_some(int64_t a, int64_t b) const { return !are_apart(left(kAll, a), b); }
 
  private:
   static constexpr int64_t kWords = kHardest / 64;
@@ -211,20 +215,25 @@ class HardPairs {
     return words;
   }
 
-  bool leaves(const Words& open, std::initializer_list<int64_t> sources) const {
-    for (size_t w = 0; w < open.size(); w++) {
-      Bits rest = open[w];
-      for (int64_t source : sources) rest &= bits_[static_cast<size_t>(source * kWords) + w];
-      if (rest != 0) return true;
-    }
-    return false;
+  // The pairs of some that a source does not tell apart.
+  Words left(Words pairs, int64_t source) const {
+    for (size_t w = 0; w < pairs.size(); w++) pairs[w] &= bits_[static_cast<size_t>(source * kWords) + w];
+    return pairs;
+  }
+
+  static bool is_none(const Words& pairs) { return pairs == Words{}; }
+
+  // Whether a source tells some pairs apart; the first word, of the hardest ones, mostly says that it does not.
+  bool are_apart(const Words& pairs, int64_t source) const {
+    return (pairs[0] & first_[static_cast<size_t>(source)]) == 0 && is_none(left(pairs, source));
   }
 
   const TableTask& task_;
   const Words kAll = all();
   Words open_ = kAll;
   std::vector<std::array<int64_t, 2>> cells_;
-  std::vector<Bits> bits_;  // [sources, words]
+  std::vector<Bits> bits_;   // [sources, words]
+  std::vector<Bits> first_;  // [sources] the first words
 };
 
 // The sources that are right at most cells, of equals the first; those that have no colors are left out.
@@ -292,11 +301,16 @@ struct VotingCells {
 inline double faults(const VotingCells& cells, int64_t source, std::vector<double>& votes) {
   const int64_t values = cells.num_values[source], num_votes = cells.num_colors + 1;
   const int64_t stride = cells.num_pairs * num_votes;
-  votes.assign(static_cast<size_t>(cells.num_rows * values * stride), 0);
+  votes.resize(static_cast<size_t>(cells.num_rows * values * stride));
+  std::vector<uint8_t> is_there(static_cast<size_t>(cells.num_rows * values), 0);
   const uint8_t* codes = cells.codes + source * cells.count;
   double total = 0;
   for (int64_t i = 0; i < cells.count; i++) {
-    double* own = &votes[static_cast<size_t>((cells.rows[i] * values + codes[i]) * stride + cells.pairs[i] * num_votes)];
+    const int64_t row = cells.rows[i] * values + codes[i];
+    double* own = &votes[static_cast<size_t>(row * stride)];
+    if (is_there[static_cast<size_t>(row)] == 0) std::fill_n(own, stride, 0);
+    is_there[static_cast<size_t>(row)] = 1;
+    own += cells.pairs[i] * num_votes;
     own[1 + cells.colors[i]] += cells.weights[i];
     if (cells.are_copied[i] != 0) own[0] += cells.weights[i];
     total += cells.weights[i];
@@ -304,9 +318,12 @@ inline double faults(const VotingCells& cells, int64_t source, std::vector<doubl
   double right = 0;
   double sums[256];
   for (int64_t row = 0; row < cells.num_rows * values; row++) {
+    if (is_there[static_cast<size_t>(row)] == 0) continue;
     const double* all = &votes[static_cast<size_t>(row * stride)];
     std::fill(sums, sums + num_votes, 0);
-    for (int64_t i = 0; i < stride; i++) sums[i % num_votes] += all[i];
+    for (int64_t pair = 0; pair < cells.num_pairs; pair++) {
+      for (int64_t vote = 0; vote < num_votes; vote++) sums[vote] += all[pair * num_votes + vote];
+    }
     for (int64_t pair = 0; pair < cells.num_pairs; pair++) {
       const double* own = all + pair * num_votes;
       int64_t best = 0;
