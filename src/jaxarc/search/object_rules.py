@@ -38,7 +38,7 @@ Patch = dict[tuple[int, int], int]  # cells with their colors
 class Scene:
     """The objects of a grid: the cells of each, and the object of each cell from 1 on.
 
-    ``said`` are all features of the cells, where the library has told them; else NumPy does.
+    ``said`` are all features of the cells, as the library returns them; without it NumPy finds them.
     """
 
     def __init__(self, grid: UInt8[np.ndarray, "h w"], kind: str, said: np.ndarray | None = None) -> None:
