@@ -2,6 +2,7 @@
 
 import ctypes
 import json
+import math
 import os
 import subprocess
 from pathlib import Path
@@ -12,11 +13,12 @@ import pytest
 from jaxarc.config import SearchConfig
 from jaxarc.native.library import FLAGS, SEARCH_SOURCES, NativeLibraryError, find_compiler, load_library
 from jaxarc.search import Question, search_all, solve
+from jaxarc.search.features import FEATURES, cell_feature
 from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import images_of
 from jaxarc.search.interpreter import apply, state_of
 from jaxarc.search.lists import LENGTH
-from jaxarc.search.search_library import TableTask, call, search_library
+from jaxarc.search.search_library import TableTask, call, numbered_values, search_library
 from jaxarc.search.words import NEW_ALONE, vocabulary
 
 FRAME = 12
@@ -131,6 +133,61 @@ def test_a_grid_of_one_cell_and_one_of_the_largest_size_are_like_any_other():
     words = [*IMAGE_WORDS[::3], *SPLITS]
     check(words, [np.zeros((1, 1), np.uint8)], frame=3)
     check(words[::4], [np.tile(random_grid(np.random.default_rng(4)), (30, 30))[:30, :30]], frame=30)
+
+
+@pytest.mark.parametrize("side", [1, 3, 6, 12, 30])
+def test_features_of_cells_are_the_same(side):
+    random = np.random.default_rng(side)
+    for _ in range(8):
+        images = images_of([random_grid(random, side) for _ in range(3)], max(side, 3))
+        graph = StateGraph([images.grid(0)], images.frame, [], 1, 1)
+        rows = graph.features(graph.add(images))
+        for name, row in zip(FEATURES, rows, strict=True):
+            expected = cell_feature(images, name).cells[images.inside]
+            np.testing.assert_array_equal(row, expected, f"{name} {images.grid(0).tolist()}")
+
+
+def test_sources_that_say_the_same_are_kept_once():
+    values = np.array([[0, 5, 5, 3], [1, 9, 9, 4], [1, 9, 9, 4], [0, 2, 2, 1]], np.uint8)
+    codes, num_values, are_new = numbered_values(values, np.array([True, False, True, False]))
+    assert codes.tolist() == [[0, 2, 2, 1]] * 4
+    assert num_values.tolist() == [3] * 4
+    assert are_new.tolist() == [True, True, True, False]
+
+
+def tables_in_numpy(task, most):
+    """Return the tables of one or two sources that no cell contradicts, and those that copy where some row needs it."""
+    keys = [(a,) for a in range(len(task["codes"]))]
+    keys += [(a, b) for a in range(len(keys)) for b in range(a + 1, len(keys))]
+    found = {}
+    for chosen in keys:
+        rows = [tuple(cell) for cell in task["codes"][list(chosen)].T.tolist()]
+        several = {row for row in rows if len({c for r, c in zip(rows, task["colors"], strict=True) if r == row}) > 1}
+        if len(set(rows)) < 2 or math.prod(task["num_values"][list(chosen)]) > most:
+            continue
+        if not several:
+            found[(*chosen, -1, -1, -1)[:4], -1] = True
+        for copied, values in enumerate(task["values"] if several else ()):
+            is_right = (values == task["colors"]).tolist()
+            if all(right for row, right in zip(rows, is_right, strict=True) if row in several):
+                found[(*chosen, -1, -1, -1)[:4], copied] = True
+    return set(found)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_tables_are_those_that_no_cell_contradicts(seed):
+    random = np.random.default_rng(seed)
+    values = random.integers(0, random.choice([2, 4]), (6, 9)).astype(np.uint8)
+    colors = values[random.integers(6)] if seed % 2 else np.where(values[0] == 0, values[1], values[2])
+    codes, num_values, _ = numbered_values(values, np.ones(6, np.bool_))
+    task = {"values": values, "codes": codes, "colors": colors, "num_values": num_values}
+    tables = TableTask()
+    tables.set(**task, asked_codes=codes, costs=np.ones(6, np.int64), pairs=np.zeros(9, np.uint8), num_sources=6)
+    tables.set(counts=np.ones(9, np.int64), have_colors=np.ones(6, np.bool_), count=9, num_asked=9, most_rows=12)
+    tables.set(keeps_unknown=True, rows_of_one_cost=4)
+    sample = np.stack([pair.ravel() for pair in np.indices((9, 9))])
+    found = {(tuple(row[:4]), row[4]) for row in tables.right_tables(sample, 9.0).tolist() if row[2] < 0}
+    assert found == tables_in_numpy(task, most=12)
 
 
 def recolored(grid):

@@ -202,7 +202,7 @@ FEATURES: Final[dict[str, Callable[[Images], Values]]] = {
         for feature in features
     },
 }
-"""Name -> what it says of each cell."""
+"""Name -> what it says of each cell, in the order of ``native/search/features.h``."""
 COLORED: Final = {
     *("own", "near_4", "near_8", "nearest_4", "nearest_8", "between_in_row", "between_in_column", "color_of_row"),
     *("color_of_column", "commonest", "holder"),

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from jaxtyping import Bool, Int64, UInt8
 
+from jaxarc.search.features import FEATURES
 from jaxarc.search.images import Images, images_of
 from jaxarc.search.layers import Candidate, Layer, RuleLayer
 from jaxarc.search.limits import LIMITS
@@ -39,8 +40,8 @@ class StateGraph:
     def __init__(
         self, inputs: Sequence[np.ndarray], frame: int, words: Sequence[Word], max_states: int, max_images: int
     ) -> None:
-        self._graph = call("new", frame, len(inputs))
-        weakref.finalize(self, call, "delete", self._graph)
+        self.address = call("new", frame, len(inputs))  # of the graph in the library
+        weakref.finalize(self, call, "delete", self.address)
         self.inputs = list(inputs)
         self.frame = frame
         self.words = words
@@ -48,17 +49,16 @@ class StateGraph:
         self.is_late = False  # whether the deadline was reached
         self.num_applied = 0
         self.cost = 0  # up to which states are known
-        self.known: dict[Any, Any] = {}  # what finders remember of its states
         self._programs: dict[int, tuple[Word, ...]] = {}
         self._room = max_states, max_images
         for word in words:
             name, *given = (text.encode() for text in [word.name, *map(str, word.arguments), "", ""][:3])
-            if call("declare", self._graph, name, *given, word.cost, word in NEW_ALONE) < 0:
+            if call("declare", self.address, name, *given, word.cost, word in NEW_ALONE) < 0:
                 raise LookupError(f"the library has no word {word.name}; add its kernel to native/search/graph.h")
-        call("start", self._graph, self.add(images_of(self.inputs, frame)).astype(np.int32))
+        call("start", self.address, self.add(images_of(self.inputs, frame)).astype(np.int32))
 
     def __len__(self) -> int:
-        return call("num_states", self._graph)
+        return call("num_states", self.address)
 
     @property
     def is_cut(self) -> bool:
@@ -68,22 +68,22 @@ class StateGraph:
     @property
     def num_bytes(self) -> int:
         """The memory that it takes, about."""
-        return call("num_images", self._graph) * (self.frame**2 + _TABLES_BYTES * len(self.words))
+        return call("num_images", self.address) * (self.frame**2 + _TABLES_BYTES * len(self.words))
 
     @property
     def image_states(self) -> tuple[Int64[np.ndarray, " S"], Int64[np.ndarray, "S P"], Int64[np.ndarray, " S"]]:
         """All states that are one image for each input: the state, its images, and its cost."""
-        count = call("num_image_states", self._graph)
+        count = call("num_image_states", self.address)
         states, costs = np.empty(count, np.int64), np.empty(count, np.int64)
         numbers = np.empty((count, len(self.inputs)), np.int64)
-        call("image_states", self._graph, len(self.inputs), states, numbers, costs)
+        call("image_states", self.address, len(self.inputs), states, numbers, costs)
         return states, numbers, costs
 
     def program(self, state: int) -> tuple[Word, ...]:
         """Return the words that lead from the inputs to a state."""
         if state not in self._programs:
             words = np.empty(_LONGEST, np.int32)
-            count = call("program", self._graph, state, _LONGEST, words)
+            count = call("program", self.address, state, _LONGEST, words)
             self._programs[state] = tuple(self.words[number] for number in reversed(words[:count].tolist()))
         return self._programs[state]
 
@@ -94,7 +94,7 @@ class StateGraph:
         """
         progress = np.empty(3, np.int64)
         seconds = deadline - time.monotonic()
-        self.is_late = bool(call("expand", self._graph, cost, *self._room, seconds, progress))
+        self.is_late = bool(call("expand", self.address, cost, *self._room, seconds, progress))
         self.cost, self.num_applied, is_full = map(int, progress)
         self.is_full = bool(is_full)
 
@@ -103,7 +103,7 @@ class StateGraph:
         cells = np.ascontiguousarray(images.cells)
         boxes = np.stack([images.row, images.column, images.height, images.width], 1).astype(np.int32)
         numbers = np.empty(len(images), np.int64)
-        call("add", self._graph, len(images), images.frame, cells, boxes, numbers)
+        call("add", self.address, len(images), images.frame, cells, boxes, numbers)
         return numbers
 
     def images(self, numbers: Int64[np.ndarray, " N"], frame: int | None = None) -> Images:
@@ -112,15 +112,22 @@ class StateGraph:
         side = frame or min(max(int(np.max(self.sizes(numbers))), _SMALLEST), self.frame)
         cells = np.zeros((len(numbers), side, side), np.uint8)
         boxes = np.empty((len(numbers), 4), np.int32)
-        call("images", self._graph, len(numbers), numbers, side, cells, boxes)
+        call("images", self.address, len(numbers), numbers, side, cells, boxes)
         return Images(cells, *(np.ascontiguousarray(column) for column in boxes.T))
 
     def sizes(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return height and width of images by their numbers."""
         numbers = np.ascontiguousarray(numbers, np.int64)
         heights, widths = np.empty(numbers.shape, np.int32), np.empty(numbers.shape, np.int32)
-        call("sizes", self._graph, numbers.size, numbers, heights, widths)
+        call("sizes", self.address, numbers.size, numbers, heights, widths)
         return heights, widths
+
+    def features(self, numbers: Int64[np.ndarray, " P"]) -> UInt8[np.ndarray, "K M"]:
+        """Return all features of the cells of some images, in the order of their names, the cells in one row."""
+        heights, widths = self.sizes(numbers)
+        rows = np.empty((len(FEATURES), int((heights * widths).sum())), np.uint8)
+        call("features", self.address, len(numbers), np.ascontiguousarray(numbers, np.int64), rows.shape[1], rows)
+        return rows
 
     def draw(
         self, numbers: Int64[np.ndarray, "S P"], sizes: Sequence[tuple[int, int]], num_cells: int
@@ -129,30 +136,8 @@ class StateGraph:
         numbers = np.ascontiguousarray(numbers, np.int64)
         shapes = np.array(sizes, np.int32)
         cells = np.empty((len(numbers), num_cells), np.uint8)
-        call("draw", self._graph, len(numbers), len(shapes), numbers, shapes, num_cells, cells)
+        call("draw", self.address, len(numbers), len(shapes), numbers, shapes, num_cells, cells)
         return cells
-
-    def pieces(
-        self, numbers: Int64[np.ndarray, "S P"], sizes: Sequence[tuple[int, int]], colors: list[int], target: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Find the pieces among plain colors and states.
-
-        Of those that are right and wrong at the same cells only the first is one, unless they are all right.
-
-        Returns:
-            right: bits of the cells that are right.
-            solid: bits of the cells that are not 0.
-            place: of its state in the order given, or the color less 256.
-        """
-        numbers = np.ascontiguousarray(numbers, np.int64)
-        shapes, plain = np.array(sizes, np.int32), np.array(colors, np.uint8)
-        words = -(-len(target) // 64)
-        most = len(numbers) + len(colors) + 1  # one is written before it is known to be none
-        right, solid = np.empty((most, words), np.uint64), np.empty((most, words), np.uint64)
-        places = np.empty(most, np.int64)
-        given = (len(numbers), len(shapes), numbers, shapes, len(plain), plain, len(target), target, words)
-        count = call("pieces", self._graph, *given, right, solid, places)
-        return right[:count], solid[:count], places[:count]
 
 
 class OutputCells:
@@ -181,14 +166,6 @@ class OutputCells:
         height, width = np.array(self.sizes).T
         heights, widths = self.graph.sizes(numbers)
         return ((heights == height) & (widths == width)).all(1)
-
-    def is_placed(self, numbers: Int64[np.ndarray, " P"]) -> bool:
-        """Whether :meth:`draw` puts an image of a state at its position that a program would take as it is."""
-        images = self.graph.images(numbers)
-        height, width = np.array(self.sizes).T
-        has_size = (images.height == height) & (images.width == width)
-        is_moved = (images.row != 0) | (images.column != 0)
-        return bool(not has_size.all() and (has_size & is_moved).any())
 
     def candidate(self, layers: tuple[Layer, ...], cost: int, cells: UInt8[np.ndarray, " M"]) -> Candidate:
         """Compare the cells that layers draw with the outputs."""

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import UInt8
 
+from jaxarc.search.features import FEATURES as CELL_FEATURES
 from jaxarc.search.graph import OutputCells
 from jaxarc.search.images import images_of
 from jaxarc.search.layers import UNFORESEEN_COST, Candidate, RuleLayer
@@ -29,23 +30,30 @@ _MANY: Final = 24  # objects of a grid, with more of which it is a picture
 _BASE_COST: Final = 4
 _UNKNOWN_COST: Final = 10  # of an object of the test input whose value no demonstration has
 _STRAIGHT: Final = tuple(STEPS)[:4]
+_ROWS: Final = {name: row for row, name in enumerate(CELL_FEATURES)}
 
 Patch = dict[tuple[int, int], int]  # cells with their colors
 
 
 class Scene:
-    """The objects of a grid: the cells of each, and the object of each cell from 1 on."""
+    """The objects of a grid: the cells of each, and the object of each cell from 1 on.
 
-    def __init__(self, grid: UInt8[np.ndarray, "h w"], kind: str) -> None:
-        self.grid = grid.astype(np.int64)
+    ``said`` are all features of the cells, as the library returns them; without it NumPy finds them.
+    """
+
+    def __init__(self, grid: UInt8[np.ndarray, "h w"], kind: str, said: np.ndarray | None = None) -> None:
+        self.grid: list[list[int]] = grid.tolist()
         self.height, self.width = grid.shape
         self._images = images_of([grid.astype(np.uint8)], max(grid.shape))
         labels, count = object_labels(self._images, kind)
         self._kind = kind
-        self.labels = labels[0, : self.height, : self.width]
+        self._said = said
+        self.labels: list[list[int]] = labels[0, : self.height, : self.width].tolist()
         self.objects: list[list[tuple[int, int]]] = [[] for _ in range(count)]
-        for row, column in np.argwhere(self.labels > 0).tolist():
-            self.objects[self.labels[row, column] - 1].append((row, column))
+        for row, own in enumerate(self.labels):
+            for column, label in enumerate(own):
+                if label > 0:
+                    self.objects[label - 1].append((row, column))
         self._gaps: dict[tuple[int, tuple[int, int]], tuple[int, int]] = {}
         self.largest = max(range(count), key=lambda one: len(self.objects[one]), default=-1) + 1
 
@@ -53,12 +61,17 @@ class Scene:
         """Return a feature of each object."""
         if feature == "all":
             return [1] * len(self.objects)
-        values = object_values(self._images, self._kind, feature)[0]
+        if feature == "size":  # which may be more than a byte holds
+            return [len(cells) for cells in self.objects]
+        if self._said is None:
+            values = object_values(self._images, self._kind, feature)[0]
+        else:
+            values = self._said[_ROWS[f"{self._kind}_{feature}"]].reshape(self.height, self.width)
         return [int(values[cells[0]]) for cells in self.objects]
 
     def patch(self, cells: Sequence[tuple[int, int]], down: int = 0, right: int = 0) -> Patch | None:
         """Return cells moved; None if one leaves the grid."""
-        found = {(row + down, column + right): int(self.grid[row, column]) for row, column in cells}
+        found = {(row + down, column + right): self.grid[row][column] for row, column in cells}
         return found if all(0 <= row < self.height and 0 <= column < self.width for row, column in found) else None
 
     def gap(self, index: int, step: tuple[int, int]) -> tuple[int, int]:
@@ -72,7 +85,7 @@ class Scene:
                 row, column = row + step[0], column + step[1]
                 if not (0 <= row < self.height and 0 <= column < self.width):
                     break
-                found = int(self.labels[row, column])
+                found = self.labels[row][column]
                 if found not in (0, index + 1):
                     break
                 count, found = count + 1, 0
@@ -106,7 +119,7 @@ def _target(scene: Scene, index: int, to: str) -> tuple[int, int, tuple[int, int
     """Return the nearest object, the largest one, or the nearest one of a color that one meets straight ahead."""
     for way in scene.ways(index):
         row, column = scene.objects[way[1] - 1][0]
-        if to == "nearest" or (way[1] == scene.largest if to == "largest" else scene.grid[row, column] == int(to)):
+        if to == "nearest" or (way[1] == scene.largest if to == "largest" else scene.grid[row][column] == int(to)):
             return way
     return None
 
@@ -126,8 +139,8 @@ def _link(scene: Scene, index: int, to: str) -> Patch | None:
     for row, column in scene.objects[index]:
         line = [(row + down * k, column + right * k) for k in range(1, count + 1)]
         end = row + down * (count + 1), column + right * (count + 1)
-        if 0 <= end[0] < scene.height and 0 <= end[1] < scene.width and scene.labels[end] == label:
-            patch.update(dict.fromkeys(line, int(scene.grid[row, column])))
+        if 0 <= end[0] < scene.height and 0 <= end[1] < scene.width and scene.labels[end[0]][end[1]] == label:
+            patch.update(dict.fromkeys(line, scene.grid[row][column]))
     return patch
 
 
@@ -136,11 +149,11 @@ def _beam(scene: Scene, index: int, rays: str) -> Patch | None:
     patch = scene.patch(scene.objects[index]) or {}
     for row, column in scene.objects[index]:
         for way in RAYS[rays]:
-            (down, right), color = STEPS[way], int(scene.grid[row, column])
-            place = row + down, column + right
-            while 0 <= place[0] < scene.height and 0 <= place[1] < scene.width and scene.grid[place] == 0:
-                patch.setdefault(place, color)
-                place = place[0] + down, place[1] + right
+            (down, right), color = STEPS[way], scene.grid[row][column]
+            r, c = row + down, column + right
+            while 0 <= r < scene.height and 0 <= c < scene.width and scene.grid[r][c] == 0:
+                patch.setdefault((r, c), color)
+                r, c = r + down, c + right
     return patch
 
 
@@ -149,7 +162,7 @@ def _flipped(scene: Scene, index: int, rows: bool, columns: bool) -> Patch:
     all_rows, all_columns = zip(*cells, strict=True)
     rows_sum, columns_sum = min(all_rows) + max(all_rows), min(all_columns) + max(all_columns)
     return {
-        (rows_sum - row if rows else row, columns_sum - column if columns else column): int(scene.grid[row, column])
+        (rows_sum - row if rows else row, columns_sum - column if columns else column): scene.grid[row][column]
         for row, column in cells
     }
 
@@ -238,10 +251,12 @@ class ObjectRule(RuleLayer):
         return cls(kind, feature, tuple(actions.items()))
 
     def drawn(self, grid: UInt8[np.ndarray, "h w"]) -> UInt8[np.ndarray, "h w"]:
+        return self.made(Scene(grid, self.kind))
+
+    def made(self, scene: Scene) -> UInt8[np.ndarray, "h w"]:
         """Draw the action of each object on color 0."""
-        scene = Scene(grid, self.kind)
         actions = dict(self.actions)
-        result = np.zeros(grid.shape, np.uint8)
+        result = np.zeros((scene.height, scene.width), np.uint8)
         for index, value in enumerate(scene.values(self.feature)):
             patch = _acted(scene, index, actions.get(value, "stay"))
             patch = scene.patch(scene.objects[index]) if patch is None else patch  # it stays
@@ -255,17 +270,19 @@ def find_object_rules(canvas: OutputCells, deadline: float) -> list[Candidate]:
 
     After the deadline, of ``time.monotonic``, nothing more is looked at.
     """
-    *inputs, test_input = canvas.graph.inputs
+    graph = canvas.graph
+    ends = np.cumsum([grid.size for grid in graph.inputs])
+    said = np.split(graph.features(graph.image_states[1][0]), ends[:-1], 1)  # the first state is that of the inputs
     found = []
     for kind in KINDS:
         if time.monotonic() > deadline:
             break
-        shown, asked = [Scene(grid, kind) for grid in inputs], Scene(test_input, kind)
+        *shown, asked = (Scene(grid, kind, own) for grid, own in zip(graph.inputs, said, strict=True))
         if not all(0 < len(scene.objects) <= _MANY for scene in (*shown, asked)):
             continue
         explained = []
         for scene, target in zip(shown, canvas.outputs, strict=True):
-            explained.append(list(_explained(scene, target, deadline)))
+            explained.append(list(_explained(scene, target.tolist(), deadline)))
             if sum(max(right.values()) for right in explained[-1]) < np.count_nonzero(target):
                 break  # no actions can draw this output
         else:
@@ -274,7 +291,7 @@ def find_object_rules(canvas: OutputCells, deadline: float) -> list[Candidate]:
                     break
                 values = [scene.values(feature) for scene in shown]
                 rule = _rule(kind, feature, list(zip(explained, values, strict=True)))
-                if rule is not None and all(map(np.array_equal, map(rule.drawn, inputs), canvas.outputs)):
+                if rule is not None and all(map(np.array_equal, map(rule.made, shown), canvas.outputs)):
                     found.append((rule, _cost(rule, [*map(set, values)], set(asked.values(feature)))))
     return canvas.ruled(found)
 
@@ -286,7 +303,7 @@ def _cost(rule: ObjectRule, shown: Sequence[set[int]], asked: set[int]) -> int:
     return cost + 2 * (rule.feature != "all") + _UNKNOWN_COST * (not asked <= set().union(*shown))
 
 
-def _explained(scene: Scene, target: np.ndarray, deadline: float) -> Iterator[dict[str, int]]:
+def _explained(scene: Scene, target: list[list[int]], deadline: float) -> Iterator[dict[str, int]]:
     """Yield for each object the actions that draw no wrong cell, with the number of cells that they draw."""
     for index in range(len(scene.objects)):
         if time.monotonic() > deadline:
@@ -294,7 +311,7 @@ def _explained(scene: Scene, target: np.ndarray, deadline: float) -> Iterator[di
         right = {}
         for action in ACTIONS:
             patch = _acted(scene, index, action)
-            if patch is not None and all(target[place] == color for place, color in patch.items()):
+            if patch is not None and all(target[row][column] == color for (row, column), color in patch.items()):
                 right[action] = len(patch)
         yield right
 

@@ -1,18 +1,18 @@
 """Pieces of answers, and how they are stacked until they equal the outputs, or multiplied.
 
-A piece is a state of the search on the cells of the outputs. All cells of all demonstrations stand in one row of bits;
-of each piece two rows are kept: the cells that it colors right, and those that it colors wrong.
+A piece is a state of the search on the cells of the outputs. The library finds and stacks them.
 """
 
 import re
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations, islice
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Bool, Int64, UInt8, UInt64
+from jaxtyping import Int64, UInt8
 
 from jaxarc.search.graph import OutputCells
 from jaxarc.search.interpreter import State
@@ -35,8 +35,8 @@ _SOLID: Final = "solid "
 _PLACED: Final = "placed "
 _BY: Final = " by "
 _SHAPE: Final = "shape of "
-_WORD_BITS: Final = 64
 _COLOR_PLACE: Final = 256
+_STACK_NUMBERS: Final = 32  # of a stack, in search.cc
 _NEAREST: Final = 2  # single pieces that are candidates whatever they explain
 _PRODUCT_COST: Final = 2  # beside its pieces
 
@@ -93,15 +93,13 @@ def find_stacks(canvas: OutputCells, deadline: float, explains_some: bool = Fals
         deadline: see above.
         explains_some: whether stacks that explain only some demonstrations are looked for where none explains all.
     """
-    pieces = Pieces(canvas)
+    pieces = _Pieces(canvas)
     if time.monotonic() > deadline:
         return pieces.nearest()
-    exact = np.flatnonzero(pieces.is_solid & ~pieces.bad.any(0))
-    exact = exact[np.argsort(pieces.cost[exact], kind="stable")]
-    found = [pieces.stack([one]) for one in exact[: LIMITS.exact_pieces].tolist()]
-    found += pieces.stacks(pieces.pairs, LIMITS.starts, deadline)
+    places = range(len(canvas.outputs))
+    found = pieces.exact() + pieces.stacks(places, LIMITS.starts, deadline)
     if explains_some and not any(all(one.fits) for one in found):
-        some = chain.from_iterable(combinations(pieces.pairs, size) for size in range(len(pieces.pairs) - 1, 0, -1))
+        some = chain.from_iterable(combinations(places, size) for size in range(len(places) - 1, 0, -1))
         for chosen in islice(some, LIMITS.sets_of_some):
             if time.monotonic() > deadline:
                 break
@@ -114,100 +112,48 @@ def find_last_stacks(canvas: OutputCells, deadline: float) -> list[Candidate]:
     return find_stacks(canvas, deadline, explains_some=True)
 
 
-class Pieces:
-    """All pieces for one canvas, as bits, the cheapest first; a plain color of the outputs is one, too."""
+class _Pieces:
+    """All pieces for one canvas: the states of its graph, and the plain colors of the outputs."""
 
     def __init__(self, canvas: OutputCells) -> None:
-        self.canvas = canvas
-        states, numbers, costs = canvas.graph.image_states
-        order = np.argsort(costs, kind="stable")
-        self._states, self._numbers, costs = states[order], numbers[order], costs[order]
-        self._drawn: dict[int, tuple[np.ndarray, bool]] = {}  # of the states that stand in a stack
-        colors = np.unique(canvas.target).tolist()
-        right, solid, place = canvas.graph.pieces(self._numbers, canvas.sizes, colors, canvas.target)
-        # Each piece twice: it covers the cells that are not 0, or all cells.
-        num_pieces, num_words = right.shape
-        good, bad = (np.empty((num_words, 2 * num_pieces), np.uint64) for _ in range(2))
-        all_cells = packed(np.ones((1, len(canvas.target)), np.bool_))[0]
-        call("lay_out", num_pieces, num_words, right, solid, all_cells, good, bad)
-        self.place = np.tile(place, 2)
-        self.color = np.tile(np.where(place < 0, place + _COLOR_PLACE, -1), 2)
-        self.cost = np.tile(np.where(place < 0, 0, costs[np.maximum(place, 0)]), 2)
-        self.is_solid = np.repeat([False, True], num_pieces)
-        # One word shows most pieces to be wrong; the word that shows most of them comes first.
-        order = np.argsort(-np.count_nonzero(bad, axis=1), kind="stable")
-        self.good, self.bad = good[order], bad[order]
-        of_pairs = np.zeros((len(canvas.outputs), len(canvas.target)), np.bool_)
-        for pair, cells in enumerate(canvas.slices[:-1]):
-            of_pairs[pair, cells] = True
-        self.pairs = packed(of_pairs)[:, order]  # the cells of each demonstration
-        self._counts = np.bitwise_count(self.good).sum(0, dtype=np.int64)
+        self._canvas = canvas
+        sizes = np.array(canvas.sizes, np.int32)
+        given = (len(sizes), sizes, len(canvas.target), canvas.target)
+        self._pieces = call("new_pieces", canvas.graph.address, *given)
+        weakref.finalize(self, call, "delete_pieces", self._pieces)
 
-    def stacks(self, pairs: Sequence[np.ndarray] | np.ndarray, num_starts: int, deadline: float) -> list[Candidate]:
+    def exact(self) -> list[Candidate]:
+        """Return the cheapest single pieces that equal all outputs."""
+        return self._made("exact_pieces", LIMITS.exact_pieces)
+
+    def stacks(self, places: Sequence[int], num_starts: int, deadline: float) -> list[Candidate]:
         """Stack pieces greedily on the cells of some demonstrations, from several first pieces.
 
         On top is a piece without a wrong cell; below it a piece may be wrong where it is covered. The next piece is the
         one that adds most right cells, of equals the cheapest. Where none is left, the one that is right most often is
         the last.
         """
-        needed = np.bitwise_or.reduce(pairs)
-        gains = np.empty(len(self.cost), np.int64)  # open cells that are right; 0 of a piece that colors one wrong
-        call("gains", len(self.cost), len(needed), self.good, self.bad, needed, gains)
-        starts = np.lexsort((self.cost, -gains))[:num_starts]
-        found: list[Candidate] = []
-        seen: set[bytes] = set()
-        for start in starts[gains[starts] > 0].tolist():
-            if found and time.monotonic() > deadline:
-                break
-            key = (needed & ~self.good[:, start]).tobytes()
-            if key in seen:  # another first piece left the same cells open, so the rest of the stack would be the same
-                continue
-            seen.add(key)
-            chosen = np.empty(LIMITS.layers + 1, np.int64)
-            given = (len(self.cost), len(needed), self.good, self.bad, self.cost, needed, start, LIMITS.layers)
-            found.append(self.stack(chosen[: call("stack", *given, chosen)].tolist()))
-        return found
+        shown = np.zeros(len(self._canvas.outputs), np.bool_)
+        shown[list(places)] = True
+        return self._made("stacks", num_starts, shown, LIMITS.layers, deadline - time.monotonic())
 
     def nearest(self) -> list[Candidate]:
         """Return the single pieces that color most cells right."""
-        order = np.lexsort((self.cost, -self._counts, ~self.is_solid))[:_NEAREST]
-        return [self.stack([one]) for one in order.tolist()]
+        return self._made("nearest_pieces", _NEAREST)
 
-    def stack(self, chosen: list[int]) -> Candidate:
-        """Put pieces upon one another, the first on top, and compare them with the outputs."""
-        canvas = self.canvas
-        cells = np.zeros(canvas.num_cells, np.uint8)
-        open_cells = np.ones(canvas.num_cells, np.bool_)
+    def _made(self, name: str, most: int, *given: Any) -> list[Candidate]:
+        numbers = np.empty((most, _STACK_NUMBERS), np.int64)
+        cells = np.empty((most, self._canvas.num_cells), np.uint8)
+        count = call(name, self._pieces, most, numbers, cells, *given)
+        return [self._candidate(*row, cells=own) for row, own in zip(numbers[:count].tolist(), cells, strict=False)]
+
+    def _candidate(self, cost: int, unforeseen: int, num_layers: int, *numbers: int, cells: np.ndarray) -> Candidate:
         layers = []
-        owners = set()  # demonstrations that alone need a layer
-        for piece in chosen:
-            place, color, is_solid = int(self.place[piece]), int(self.color[piece]), bool(self.is_solid[piece])
-            if place < 0:
-                drawn = np.full(canvas.num_cells, color, np.uint8)
-                layers.append(ImageLayer((), color, is_solid))
-            else:
-                if place not in self._drawn:
-                    numbers = self._numbers[place : place + 1]
-                    self._drawn[place] = canvas.draw(numbers)[0], canvas.is_placed(numbers[0])
-                drawn, is_placed = self._drawn[place]
-                words = canvas.graph.program(int(self._states[place]))
-                layers.append(ImageLayer(words, -1, is_solid, is_placed))
-            covers = open_cells & (is_solid | (drawn != 0))
-            cells[covers] = drawn[covers]
-            open_cells &= ~covers
-            shown = [bool(covers[pair].any()) for pair in canvas.slices[:-1]]
-            if sum(shown) == 1 < len(shown):
-                owners.add(shown.index(True))
-        cost = int(self.cost[chosen].sum()) + 2 * (len(chosen) - 1) + UNFORESEEN_COST * len(owners)
-        return canvas.candidate(tuple(layers), cost, cells)
-
-
-def packed(mask: Bool[np.ndarray, "S M"]) -> UInt64[np.ndarray, "S W"]:
-    """Pack each row into words of 64 bits."""
-    found = np.packbits(mask, axis=1, bitorder="little")
-    words = np.zeros((len(mask), -(-mask.shape[1] // _WORD_BITS) * 8), np.uint8)
-    words[:, : found.shape[1]] = found
-    return words.view(np.uint64)
+        for place in range(0, 3 * num_layers, 3):
+            state, is_solid, is_placed = numbers[place : place + 3]
+            words, color = ((), state + _COLOR_PLACE) if state < 0 else (self._canvas.graph.program(state), -1)
+            layers.append(ImageLayer(words, color, bool(is_solid), bool(is_placed)))
+        return self._canvas.candidate(tuple(layers), cost + UNFORESEEN_COST * unforeseen, cells)
 
 
 @dataclass(frozen=True)

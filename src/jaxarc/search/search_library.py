@@ -34,15 +34,15 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {  # name -> the result, then th
     "num_image_states": (_LONG, _POINTER),
     "image_states": (None, _POINTER, _INT, _LONGS, _LONGS, _LONGS),
     "program": (_INT, _POINTER, _INT, _INT, _INTS),
+    "features": (None, _POINTER, _LONG, _LONGS, _LONG, _CELLS),
     "draw": (None, _POINTER, _LONG, _INT, _LONGS, _INTS, _LONG, _CELLS),
-    "pieces": (
-        *(_LONG, _POINTER, _LONG, _INT, _LONGS, _INTS, _LONG, _CELLS, _LONG, _CELLS, _LONG),
-        *(_BITS, _BITS, _LONGS),
-    ),
-    "lay_out": (None, _LONG, _LONG, *[_BITS] * 5),
-    "gains": (None, _LONG, _LONG, _BITS, _BITS, _BITS, _LONGS),
-    "stack": (_LONG, _LONG, _LONG, _BITS, _BITS, _LONGS, _BITS, _LONG, _LONG, _LONGS),
-    "tables": (_LONG, _POINTER, _LONG, _INTS),
+    "new_pieces": (_POINTER, _POINTER, _INT, _INTS, _LONG, _CELLS),
+    "delete_pieces": (None, _POINTER),
+    "exact_pieces": (_LONG, _POINTER, _LONG, _LONGS, _CELLS),
+    "nearest_pieces": (_LONG, _POINTER, _LONG, _LONGS, _CELLS),
+    "stacks": (_LONG, _POINTER, _LONG, _LONGS, _CELLS, _BOOLS, _LONG, ctypes.c_double),
+    "number_values": (None, _LONG, _LONG, _CELLS, _BOOLS, _CELLS, _LONGS, _BOOLS),
+    "tables": (_LONG, _POINTER, _LONG, _LONGS, ctypes.c_double, _LONG, _INTS),
     "table_cost": (_INT, _POINTER, _INTS),
     "growth": (_LONG, _LONG, _INTS, _CELLS, _CELLS, _INT, _INT, _BITS),
     "faults": (
@@ -84,12 +84,14 @@ def call(name: str, *arguments: Any) -> Any:
     return search_library()[name](*arguments)
 
 
-_TABLE_ARRAYS: Final[dict[str, tuple[Any, ...]]] = {  # of a TableTask, with the dtypes of the bytes that it reads
-    **dict.fromkeys(("bits", "allowed"), (np.uint64,)),
-    **dict.fromkeys(("are_few", "codes", "asked_codes"), (np.uint8, np.bool_)),
-    **dict.fromkeys(("num_values", "costs"), (np.int64,)),
-    **dict.fromkeys(("colors", "pairs", "copied"), (np.uint8,)),
+_TABLE_ARRAYS: Final[dict[str, Any]] = {  # of a TableTask, with their dtypes
+    **dict.fromkeys(("values", "codes", "asked_codes", "colors", "pairs"), np.uint8),
+    **dict.fromkeys(("num_values", "costs", "counts"), np.int64),
+    "have_colors": np.bool_,
 }
+
+
+_USUAL_TABLES: Final = 10_000  # of which there are rarely more
 
 
 class TableTask(ctypes.Structure):
@@ -97,8 +99,8 @@ class TableTask(ctypes.Structure):
 
     _fields_ = (
         *((name, _POINTER) for name in _TABLE_ARRAYS),
-        *((name, _LONG) for name in ("num_sources", "words", "count", "num_asked", "base_cost", "most_rows", "tried")),
-        *((name, _LONG) for name in ("keeps_unknown", "unknown_cost", "unforeseen_cost", "rows_of_one_cost")),
+        *((name, _LONG) for name in ("num_sources", "count", "num_asked", "most_rows", "keeps_unknown")),
+        *((name, _LONG) for name in ("unknown_cost", "unforeseen_cost", "rows_of_one_cost")),
     )
 
     def __init__(self) -> None:
@@ -115,25 +117,43 @@ class TableTask(ctypes.Structure):
             if not isinstance(value, np.ndarray):
                 setattr(self, name, value)
                 continue
-            dtypes = _TABLE_ARRAYS[name]
-            if value.dtype not in dtypes or not value.flags.c_contiguous:
-                wanted = " or ".join(np.dtype(dtype).name for dtype in dtypes)
+            wanted = np.dtype(_TABLE_ARRAYS[name])
+            if value.dtype != wanted or not value.flags.c_contiguous:
                 raise TypeError(f"{name} must be a contiguous array of {wanted}, got {value.dtype}; cast it")
             setattr(self, name, value.ctypes.data)
             self._arrays[name] = value  # as only its address is held
 
-    def right_tables(self) -> Int32[np.ndarray, "N 5"]:
-        """Return sources, -1 for none, and cost of the tables that no cell contradicts, in the order of trying."""
-        found = np.empty((1024, 5), np.int32)
-        count = call("tables", ctypes.byref(self), len(found), found)
-        if count > len(found):
-            found = np.empty((count, 5), np.int32)
-            call("tables", ctypes.byref(self), count, found)
+    def right_tables(self, sample: Int64[np.ndarray, "2 S"], seconds: float) -> Int32[np.ndarray, "N 6"]:
+        """Return the tables that no cell contradicts, in the order of trying, as far as the time lasts.
+
+        Args:
+            sample: pairs of cells, of which the hardest to tell apart choose the sources that are tried.
+            seconds: from now on.
+
+        Returns:
+            Four sources, -1 for none; the source that is copied, or -1; the cost.
+        """
+        found, count = np.empty((0, 6), np.int32), _USUAL_TABLES
+        while count > len(found):
+            found = np.empty((count, 6), np.int32)
+            count = call("tables", ctypes.byref(self), sample.shape[1], sample, seconds, count, found)
         return found[:count]
 
     def cost(self, chosen: Sequence[int]) -> int:
         """Return what a table of one to four sources costs."""
         return call("table_cost", ctypes.byref(self), np.array([*chosen, -1, -1, -1][:4], np.int32))
+
+
+def numbered_values(
+    values: UInt8[np.ndarray, "K M"], have_colors: Bool[np.ndarray, " K"]
+) -> tuple[UInt8[np.ndarray, "K M"], Int64[np.ndarray, " K"], Bool[np.ndarray, " K"]]:
+    """Number the values of each source from 0, count them, and say which source is unlike all before.
+
+    Sources are alike if their values are, or, for those that are no colors, if the numbered values are.
+    """
+    codes, num_values, are_new = np.empty_like(values), np.empty(len(values), np.int64), np.empty(len(values), np.bool_)
+    call("number_values", *values.shape, values, have_colors, codes, num_values, are_new)
+    return codes, num_values, are_new
 
 
 def faults(

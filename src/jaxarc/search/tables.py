@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64, UInt8, UInt64
+from jaxtyping import Bool, Float64, Int64, UInt8
 
-from jaxarc.search.features import COLORED, FEATURES, NUMBERS, cell_feature
+from jaxarc.search.features import COLORED, FEATURES, NUMBERS
 from jaxarc.search.graph import OutputCells
 from jaxarc.search.images import NUM_COLORS, hash_bytes
 from jaxarc.search.interpreter import State
@@ -29,8 +29,7 @@ from jaxarc.search.layers import (
     run,
     text_of,
 )
-from jaxarc.search.pieces import packed
-from jaxarc.search.search_library import TableTask, faults
+from jaxarc.search.search_library import TableTask, faults, numbered_values
 from jaxarc.search.words import Word
 
 _COPY: Final = 10  # in a table, the color of the copied image
@@ -39,15 +38,11 @@ _LARGEST_VALUE: Final = 255  # of a cell of an image that holds bytes
 _COPIES: Final = " copy "
 _ELSE: Final = ", else = input"
 
-_TRIED: Final = 200  # sets of sources for each that is copied from
-_COPIED: Final = 24  # sources that a table may copy from: those that are right most often
 _UNKNOWN_COST: Final = 10  # of rows that only the test input has; twice that if it has no other
 _LAST_COLOR: Final = _COPY - 1  # what lies beside the image has none, and may be copied by a cell at the edge
 _LARGEST_TABLE: Final = 6_000
-_FEW: Final = 8  # values of a source that three may stand together with
 _KEPT: Final = 4  # rules of a task
-_SAMPLE: Final = 60_000  # pairs of cells, of which the hardest to tell apart are kept
-_HARDEST: Final = 2048
+_SAMPLE: Final = 60_000  # pairs of cells; the library keeps the hardest to tell apart
 _ROWS_OF_ONE_COST: Final = 4  # rows of a table that cost as much as half a function
 _FORESEEN: Final = 1500  # cells at which tables that need not fit are compared
 _MOST_SOURCES: Final = 4  # of such a table
@@ -59,6 +54,7 @@ _STATES: Final = 300  # cheapest states that a rule may look at
 _STATE_COST: Final = 3  # of such a state at most
 _FEW_CELLS: Final = 16  # of an output, whose colors may depend on the place and a number of the input
 _SAYING: Final = ("cell_feature", "number", "place")  # words whose images hold bytes
+_FEATURE_WORDS: Final = tuple(Word("cell_feature", (name,)) for name in FEATURES)
 
 
 @dataclass(frozen=True)
@@ -145,11 +141,11 @@ def find_near_tables(canvas: OutputCells, deadline: float) -> list[Candidate]:
 
 
 def _tables(
-    canvas: OutputCells, deadline: float, fits: "Callable[[list[Source], Cells, float], Iterator[_Fit]]"
+    canvas: OutputCells, deadline: float, fits: "Callable[[Sources, Cells, float], Iterator[_Fit]]"
 ) -> list[Candidate]:
     if "sources" not in canvas.known:
-        sources = find_sources(canvas, deadline)
-        if not sources or time.monotonic() > deadline:
+        sources = find_sources(canvas)
+        if sources is None:
             return []
         canvas.known["sources"] = sources, different_cells(sources, canvas)
     sources, cells = canvas.known["sources"]
@@ -165,58 +161,50 @@ def _tables(
     return list(found.values())
 
 
-class Source(NamedTuple):
-    """What a table may look at: its value at each cell of the outputs."""
+class Sources(NamedTuple):
+    """What a table may look at: the value of each source at each cell of the outputs. Each one says something else."""
 
-    words: tuple[Word, ...]
-    values: UInt8[np.ndarray, " M"]
-    codes: UInt8[np.ndarray, " M"]  # the values numbered from 0
-    num_values: int
-    cost: int
-    has_colors: bool
+    words: list[Chain]
+    values: UInt8[np.ndarray, "K M"]
+    codes: UInt8[np.ndarray, "K M"]  # the values numbered from 0
+    num_values: Int64[np.ndarray, " K"]
+    costs: Int64[np.ndarray, " K"]
+    have_colors: Bool[np.ndarray, " K"]
 
     @property
-    def key(self) -> bytes:
-        """What is equal of sources that say the same."""
-        return (self.values if self.has_colors else self.codes).tobytes()
+    def has_input(self) -> bool:
+        """Whether the first one is the input, which then has the size of the output."""
+        return not self.words[0]
 
 
-def find_sources(canvas: OutputCells, deadline: float) -> list[Source]:
-    """Return the images that a table may look at, each different one once; the input comes first if it has the size."""
+def find_sources(canvas: OutputCells) -> Sources | None:
+    """Return the images that a table may look at; the input comes first if it has the size. None if there is none."""
     graph = canvas.graph
     states, numbers, costs = graph.image_states
     cheap = np.flatnonzero(costs <= _STATE_COST)
     cheap = cheap[np.argsort(costs[cheap], kind="stable")]
     cheap = cheap[canvas.is_exact(numbers[cheap])][:_STATES]
-    found: dict[bytes, Source] = {}
-    for index, cells in zip(cheap.tolist(), canvas.draw(numbers[cheap]), strict=True):
-        if cells.tobytes() not in found:
-            found[cells.tobytes()] = _source(graph.program(int(states[index])), cells, int(costs[index]))
-    for index in cheap[:1].tolist():  # the input, if it has the size, or else the cheapest state that has it
-        base, cost = graph.program(int(states[index])), int(costs[index])
-        known = graph.known.setdefault(("features", numbers[index].tobytes()), {})
-        images = graph.images(numbers[index])
-        inside = images.inside
-        for name in FEATURES:
-            if name not in known and time.monotonic() <= deadline:
-                word = Word("cell_feature", (name,))
-                known[name] = _source((*base, word), cell_feature(images, name).cells[inside], cost + word.cost)
-            if name in known:
-                found.setdefault(known[name].key, known[name])
+    words = [graph.program(state) for state in states[cheap].tolist()]
+    values, all_costs = [canvas.draw(numbers[cheap])], costs[cheap].tolist()
+    if words:  # features of the input, if it has the size, or else of the cheapest state that has it
+        values.append(graph.features(numbers[cheap[0]]))
+        all_costs += [all_costs[0] + word.cost for word in _FEATURE_WORDS]
+        words += [(*words[0], word) for word in _FEATURE_WORDS]
     sizes = set(canvas.sizes)
     if len(sizes) == 1 and math.prod(canvas.sizes[0]) <= _FEW_CELLS:  # a table of all cells for each number of an input
         start = graph.images(numbers[np.argmin(costs)], graph.frame)
         for word in (Word("place", (canvas.sizes[0][1],)), *(Word("number", (name,)) for name in NUMBERS)):
-            one = _source((word,), canvas.draw(graph.add(word.of_images(start))[None])[0], word.cost)
-            found.setdefault(one.key, one)
-    return list(found.values())
-
-
-def _source(words: Chain, cells: np.ndarray, cost: int) -> Source:
-    is_there = np.bincount(cells, minlength=256) > 0
-    codes = (np.cumsum(is_there) - 1).astype(np.uint8)[cells]
-    has_colors = not words or words[-1].name not in _SAYING or words[-1].arguments[0] in COLORED
-    return Source(words, cells.copy(), codes, int(is_there.sum()), cost, has_colors)
+            values.append(canvas.draw(graph.add(word.of_images(start))[None]))
+            all_costs.append(word.cost)
+            words.append((word,))
+    if not words:
+        return None
+    have_colors = np.array([not one or one[-1].name not in _SAYING or one[-1].arguments[0] in COLORED for one in words])
+    cells = np.concatenate(values)
+    codes, num_values, are_new = numbered_values(cells, have_colors)
+    kept = np.flatnonzero(are_new)
+    words = [words[place] for place in kept.tolist()]
+    return Sources(words, cells[kept], codes[kept], num_values[kept], np.array(all_costs)[kept], have_colors[kept])
 
 
 class Cells(NamedTuple):
@@ -229,14 +217,13 @@ class Cells(NamedTuple):
     asked: Int64[np.ndarray, " A"]  # of the test input
 
 
-def different_cells(sources: list[Source], canvas: OutputCells) -> Cells:
+def different_cells(sources: Sources, canvas: OutputCells) -> Cells:
     """Join the cells that look the same to all sources and have the same color in the output, and count them."""
     size = len(canvas.target)
     pairs = np.repeat(np.arange(len(canvas.outputs)), [pair.stop - pair.start for pair in canvas.slices[:-1]])
-    values = np.stack([one.codes for one in sources], 1)
-    demonstrated = np.concatenate([values[:size], canvas.target[:, None], pairs[:, None].astype(np.uint8)], 1)
-    _, first, counts = np.unique(hash_bytes(demonstrated), return_index=True, return_counts=True)
-    _, asked = np.unique(hash_bytes(values[size:]), return_index=True)
+    demonstrated = np.concatenate([sources.codes[:, :size], canvas.target[None], pairs[None].astype(np.uint8)])
+    _, first, counts = np.unique(hash_bytes(demonstrated.T), return_index=True, return_counts=True)
+    _, asked = np.unique(hash_bytes(sources.codes[:, size:].T), return_index=True)
     return Cells(first, canvas.target[first].astype(np.int64), pairs[first], counts, size + asked)
 
 
@@ -244,81 +231,53 @@ class _Fit(NamedTuple):
     """Sources with their table."""
 
     cost: int
-    chosen: tuple[Source, ...]
-    copied: Source | None
+    sources: Sources
+    chosen: tuple[int, ...]
+    copied: int | None
     colors: UInt8[np.ndarray, " N"]  # of each row of the table; _COPY: that of the copied source; _KEEP: of the input
-    own: Source
 
     def drawn(self, cells: np.ndarray | slice) -> UInt8[np.ndarray, " M"]:
         """Return the colors of some cells."""
-        colors = self.colors[_codes(self.chosen, cells)]
-        colors = np.where(colors == _KEEP, self.own.values[cells], colors)
-        return colors if self.copied is None else np.where(colors == _COPY, self.copied.values[cells], colors)
+        colors = self.colors[_codes(self.sources, self.chosen, cells)]
+        colors = np.where(colors == _KEEP, self.sources.values[0, cells], colors)
+        return (
+            colors
+            if self.copied is None
+            else np.where(colors == _COPY, self.sources.values[self.copied, cells], colors)
+        )
 
     def layer(self, cells: Cells) -> TableLayer:
         """Return the table with the rows that the demonstrations have."""
-        at = cells.demonstrated
-        keys, first = np.unique(np.stack([one.values[at] for one in self.chosen], 1), axis=0, return_index=True)
-        colors = self.colors[_codes(self.chosen, at[first])]
+        words, at = self.sources.words, cells.demonstrated
+        values = np.stack([self.sources.values[one, at] for one in self.chosen], 1)
+        keys, first = np.unique(values, axis=0, return_index=True)
+        colors = self.colors[_codes(self.sources, self.chosen, at[first])]
         table = tuple((tuple(key), color) for key, color in zip(keys.tolist(), colors.tolist(), strict=True))
-        copied = None if self.copied is None else self.copied.words
-        return TableLayer(tuple(one.words for one in self.chosen), table, copied, bool((self.colors == _KEEP).any()))
+        copied = None if self.copied is None else words[self.copied]
+        return TableLayer(tuple(words[one] for one in self.chosen), table, copied, bool((self.colors == _KEEP).any()))
 
 
-class _Separation(NamedTuple):
-    """Pairs of cells of different colors, and which sources tell them apart.
-
-    A bit says that a source is equal at both cells of a pair. Sources tell every pair apart where no bit is left by
-    ``and``: of four pairs, ``1100`` and ``0011`` do together, ``1100`` and ``0110`` leave the second pair. A pair whose
-    cells both have the color of a copied source needs no source that separates it.
-    """
-
-    first: Int64[np.ndarray, " T"]  # cells
-    second: Int64[np.ndarray, " T"]
-    bits: UInt64[np.ndarray, "K W"]
-    few: Bool[np.ndarray, " K"]  # whether a source has few values, so that three may stand together
-    copied: list[int]  # sources that a table may copy from: those that are right most often
-
-
-def _separation(sources: list[Source], cells: Cells) -> _Separation | None:
-    """Sample pairs of cells, and keep the hardest to tell apart; None where all cells have one color."""
-    random = np.random.default_rng(0)
-    first, second = random.integers(0, len(cells.demonstrated), (2, _SAMPLE))
-    differ = cells.colors[first] != cells.colors[second]
-    first, second = first[differ], second[differ]
-    if not len(first):
-        return None
-    rows = np.stack([one.codes[cells.demonstrated] for one in sources], 1)
-    equal = rows[first] == rows[second]
-    hardest = np.argsort(-np.bitwise_count(packed(equal)).sum(1, dtype=np.int16), kind="stable")[:_HARDEST]
-    few = np.array([one.num_values <= _FEW for one in sources])
-    few[0] = False
-    shown = np.stack([one.values[cells.demonstrated] for one in sources])
-    shares = (shown == cells.colors) @ cells.counts
-    copied = np.argsort(-shares, kind="stable")[:_COPIED].tolist()
-    bits = packed(np.ascontiguousarray(equal[hardest].T))
-    return _Separation(first[hardest], second[hardest], bits, few, copied)
-
-
-def _table_task(sources: list[Source], cells: Cells) -> TableTask:
+def _table_task(sources: Sources, cells: Cells) -> TableTask:
     """Return what tables of these cells cost; a row that only the test input has keeps the color of the input.
 
     A demonstration with a row that no other has makes a table dear: without it, the table would not foresee it.
     """
     task = TableTask()
     task.set(
-        codes=np.stack([one.codes[cells.demonstrated] for one in sources]),
-        asked_codes=np.stack([one.codes[cells.asked] for one in sources]),
-        num_values=np.array([one.num_values for one in sources]),
-        costs=np.array([one.cost for one in sources]),
+        values=sources.values.take(cells.demonstrated, 1),
+        codes=sources.codes.take(cells.demonstrated, 1),
+        asked_codes=sources.codes.take(cells.asked, 1),
+        num_values=sources.num_values,
+        costs=sources.costs,
+        have_colors=sources.have_colors,
         colors=cells.colors.astype(np.uint8),
         pairs=cells.pairs.astype(np.uint8),
-        num_sources=len(sources),
+        counts=cells.counts,
+        num_sources=len(sources.words),
         count=len(cells.demonstrated),
         num_asked=len(cells.asked),
         most_rows=_LARGEST_TABLE,
-        tried=_TRIED,
-        keeps_unknown=not sources[0].words,
+        keeps_unknown=sources.has_input,
         unknown_cost=_UNKNOWN_COST,
         unforeseen_cost=UNFORESEEN_COST,
         rows_of_one_cost=_ROWS_OF_ONE_COST,
@@ -326,51 +285,25 @@ def _table_task(sources: list[Source], cells: Cells) -> TableTask:
     return task
 
 
-def _exact_fits(sources: list[Source], cells: Cells, deadline: float) -> Iterator[_Fit]:
+def _exact_fits(sources: Sources, cells: Cells, deadline: float) -> Iterator[_Fit]:
     """Yield tables that no cell contradicts, the cheapest first."""
-    pairs = _separation(sources, cells)
-    if pairs is None or time.monotonic() > deadline:
-        return
-    task = _table_task(sources, cells)
-    task.set(bits=pairs.bits, words=pairs.bits.shape[1], are_few=pairs.few)
-    task.set(allowed=np.full(pairs.bits.shape[1], ~np.uint64(0)))
-    found = [task.right_tables()]
-    copies: list[Source | None] = [None]
-    for copied, both in _copied(sources, cells, pairs):
-        if time.monotonic() > deadline:
-            break
-        task.set(allowed=~both, copied=copied.values[cells.demonstrated], base_cost=copied.cost + 2)
-        found.append(task.right_tables())
-        copies.append(copied)
-    tables = np.concatenate(found)
-    which = np.repeat(np.arange(len(found)), [len(one) for one in found])
+    sample = np.random.default_rng(0).integers(0, len(cells.demonstrated), (2, _SAMPLE))
+    tables = _table_task(sources, cells).right_tables(sample, deadline - time.monotonic())
     for row in np.argsort(tables[:, -1], kind="stable").tolist():
-        *places, cost = tables[row].tolist()
-        chosen = tuple(sources[place] for place in places if place >= 0)
-        seen = np.zeros((math.prod(one.num_values for one in chosen), NUM_COLORS), np.bool_)
-        seen[_codes(chosen, cells.demonstrated), cells.colors] = True
+        *places, copied, cost = tables[row].tolist()
+        chosen = tuple(place for place in places if place >= 0)
+        seen = np.zeros((math.prod(sources.num_values[place] for place in chosen), NUM_COLORS), np.bool_)
+        seen[_codes(sources, chosen, cells.demonstrated), cells.colors] = True
         num_colors = seen.sum(1)
         colors = seen.argmax(1).astype(np.uint8)
-        copied = copies[which[row]]
-        if copied is not None:
+        if copied >= 0:
             colors[num_colors > 1] = _COPY
-        if not num_colors[_codes(chosen, cells.asked)].all():
+        if not num_colors[_codes(sources, chosen, cells.asked)].all():
             colors[num_colors == 0] = _KEEP
-        yield _Fit(cost, chosen, copied, colors, sources[0])
+        yield _Fit(cost, sources, chosen, copied if copied >= 0 else None, colors)
 
 
-def _copied(
-    sources: list[Source], cells: Cells, pairs: _Separation
-) -> Iterator[tuple[Source, UInt64[np.ndarray, " W"]]]:
-    """Yield what a table may copy from, with the pairs that then need no other source."""
-    for index in pairs.copied:
-        is_right = sources[index].values[cells.demonstrated] == cells.colors
-        both = packed((is_right[pairs.first] & is_right[pairs.second])[None])[0]
-        if sources[index].has_colors and both.any():
-            yield sources[index], both
-
-
-def _foreseeing(sources: list[Source], cells: Cells, deadline: float) -> list[tuple[int, ...]]:
+def _foreseeing(sources: Sources, cells: Cells, deadline: float) -> list[tuple[int, ...]]:
     """Return sets of sources whose tables, made of all demonstrations but one, foresee most cells of that one.
 
     A beam: of single sources those that foresee most, of these with one more, and so on.
@@ -379,14 +312,14 @@ def _foreseeing(sources: list[Source], cells: Cells, deadline: float) -> list[tu
     if len(sample) > _FORESEEN:
         sample = np.random.default_rng(0).choice(sample, _FORESEEN, replace=False)
     votes = _Votes(
-        np.stack([one.codes[cells.demonstrated[sample]] for one in sources]),
-        np.array([one.num_values for one in sources]),
+        sources.codes.take(cells.demonstrated[sample], 1),
+        sources.num_values,
         np.unique(cells.colors, return_inverse=True)[1][sample],
         cells.pairs[sample],
         cells.counts[sample].astype(np.float64),
-        _is_copied(sources[0], cells)[sample],
+        _is_copied(sources, cells)[sample],
     )
-    costs = np.array([one.cost for one in sources]) / _CELLS_OF_COST
+    costs = sources.costs / _CELLS_OF_COST
     beam: list[tuple[int, ...]] = [()]
     found: dict[tuple[int, ...], float] = {}
     for _ in range(_MOST_SOURCES):
@@ -428,36 +361,34 @@ class _Votes(NamedTuple):
         )
 
 
-def _is_copied(own: Source, cells: Cells) -> Bool[np.ndarray, " D"]:
+def _is_copied(sources: Sources, cells: Cells) -> Bool[np.ndarray, " D"]:
     """Whether the output has the color of the input at a cell; nowhere if the sizes differ."""
-    return (own.values[cells.demonstrated] == cells.colors) & (not own.words)
+    return (sources.values[0, cells.demonstrated] == cells.colors) & sources.has_input
 
 
-def _near_fits(sources: list[Source], cells: Cells, deadline: float) -> Iterator[_Fit]:
+def _near_fits(sources: Sources, cells: Cells, deadline: float) -> Iterator[_Fit]:
     """Yield tables with the commonest color of each row, or with that of the input where it is as common."""
-    own = sources[0]
     task = _table_task(sources, cells)
     task.set(keeps_unknown=True, unknown_cost=0)
-    for places in _foreseeing(sources, cells, deadline):
-        chosen = tuple(sources[index] for index in places)
-        count = math.prod(one.num_values for one in chosen)
+    for chosen in _foreseeing(sources, cells, deadline):
+        count = math.prod(sources.num_values[place] for place in chosen)
         if count > _LARGEST_TABLE:
             continue
-        keys = _codes(chosen, cells.demonstrated)
+        keys = _codes(sources, chosen, cells.demonstrated)
         votes = np.bincount(keys * NUM_COLORS + cells.colors, cells.counts, count * NUM_COLORS)
         votes = votes.reshape(count, NUM_COLORS)
-        copies = np.bincount(keys, cells.counts * _is_copied(own, cells), count)
+        copies = np.bincount(keys, cells.counts * _is_copied(sources, cells), count)
         colors = np.where(copies >= votes.max(1), _COPY, votes.argmax(1)).astype(np.uint8)
         is_known = np.asarray(votes.any(1))
-        if own.words and not is_known[_codes(chosen, cells.asked)].all():
+        if not sources.has_input and not is_known[_codes(sources, chosen, cells.asked)].all():
             continue
-        colors[~is_known] = 0 if own.words else _KEEP
-        yield _Fit(task.cost(places), chosen, None if own.words else own, colors, own)
+        colors[~is_known] = _KEEP if sources.has_input else 0
+        yield _Fit(task.cost(chosen), sources, chosen, 0 if sources.has_input else None, colors)
 
 
-def _codes(chosen: tuple[Source, ...], cells: np.ndarray | slice) -> Int64[np.ndarray, " M"]:
+def _codes(sources: Sources, chosen: tuple[int, ...], cells: np.ndarray | slice) -> Int64[np.ndarray, " M"]:
     """Number the values of some sources together: with counts 3 and 4, the values 2 and 1 are number 9."""
-    codes = chosen[0].codes[cells].astype(np.int64)
+    codes = sources.codes[chosen[0], cells].astype(np.int64)
     for one in chosen[1:]:
-        codes = codes * one.num_values + one.codes[cells]
+        codes = codes * sources.num_values[one] + sources.codes[one, cells]
     return codes

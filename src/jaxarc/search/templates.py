@@ -119,16 +119,15 @@ def _placed(
     matched: Counter[int] = Counter()
     cells: Cells = {}
     for (row, column), color in turned.items():
-        for place in np.ndindex(scale, scale):
-            here = at[0] + scale * row + place[0], at[1] + scale * column + place[1]
-            if not (0 <= here[0] < scene.height and 0 <= here[1] < scene.width):
-                continue
-            there = scene.grid[here]
-            if there not in (0, color):
-                return None
-            if there:
-                matched[int(scene.labels[here]) - 1] += 1
-            cells[here] = color
+        top, left = at[0] + scale * row, at[1] + scale * column
+        for r in range(max(top, 0), min(top + scale, scene.height)):
+            for c in range(max(left, 0), min(left + scale, scene.width)):
+                there = scene.grid[r][c]
+                if there not in (0, color):
+                    return None
+                if there:
+                    matched[scene.labels[r][c] - 1] += 1
+                cells[r, c] = color
     num_matched = matched.total() // scale**2
     is_part = index in matched or any(len(patches[number]) > count for number, count in matched.items())
     common = Counter(turned.values()).most_common(1)[0][1]

@@ -1,8 +1,9 @@
-// Random grids through all words, lists, pieces and tables of the search, for the sanitizers: `make sanitize`.
+// Random grids through all words, lists, pieces, features and tables of the search, for the sanitizers: `make sanitize`.
 #include <cstdio>
 #include <cstdlib>
 #include <random>
 
+#include "search/features.h"
 #include "search/growth.h"
 #include "search/tables.h"
 
@@ -64,23 +65,32 @@ void play(int round) {
   graph.start(inputs.data());
   const Limits limits = {1000 + below(1000), 20000, 60};
   for (int cost = 1; cost <= 3; cost++) graph.expand(cost, limits);
-  const int64_t words = static_cast<int64_t>(target.size() + 63) / 64;
-  PieceFinder finder(graph.images(), num_inputs, sizes.data(), target.data(), static_cast<int64_t>(target.size()));
-  std::vector<Bits> right, solid, row(static_cast<size_t>(2 * words));
-  graph.each_image_state([&](int32_t, const int32_t* own, int) {
-    const std::vector<int64_t> numbers(own, own + num_inputs);
-    if (!finder.find(numbers.data(), 0, words, row.data(), row.data() + words)) return;
-    right.insert(right.end(), row.begin(), row.begin() + words);
-    solid.insert(solid.end(), row.begin() + words, row.end());
-  });
-  const int64_t count = static_cast<int64_t>(right.size()) / words;
-  if (count == 0) return;
-  const std::vector<Bits> all(static_cast<size_t>(words), ~Bits{0});
-  std::vector<Bits> good(2 * right.size()), bad(2 * right.size());
-  lay_out(count, words, right.data(), solid.data(), all.data(), good.data(), bad.data());
-  const std::vector<int64_t> costs(static_cast<size_t>(2 * count), 1);
-  int64_t chosen[8];
-  PieceBits{good.data(), bad.data(), costs.data(), 2 * count, words}.stack(all.data(), below(static_cast<int>(count)), 6, chosen);
+  const Pieces pieces(graph, num_inputs, sizes.data(), target.data(), static_cast<int64_t>(target.size()));
+  std::vector<uint8_t> shown(static_cast<size_t>(num_inputs), 1);
+  shown[0] = below(2) == 0;
+  pieces.exact(6);
+  pieces.nearest(2);
+  pieces.stacks(shown.data(), 1 + below(8), 6, 60);
+}
+
+// Tables of all features of random grids, of which the last one is asked.
+void tabulate(int round) {
+  const int frame = round % 10 == 0 ? kLargest : 1 + below(12);
+  const Picture grid = random_grid(frame), other = random_grid(frame);
+  constexpr int64_t kFeatureRows = 270;
+  const int64_t count = grid.size(), asked = other.size();
+  std::vector<uint8_t> values(static_cast<size_t>(kFeatureRows * count)), asked_values(static_cast<size_t>(kFeatureRows * asked));
+  const Image image = grid.image(), asked_image = other.image();
+  FeatureRows(image, count, values.data()).write();
+  FeatureRows(asked_image, asked, asked_values.data()).write();
+  std::vector<uint8_t> colors(static_cast<size_t>(count)), pairs(colors.size(), 0), have_colors(kFeatureRows, 1);
+  for (uint8_t& color : colors) color = static_cast<uint8_t>(below(3));
+  const std::vector<int64_t> num_values(kFeatureRows, 256), costs(kFeatureRows, 2), counts(colors.size(), 1);
+  const TableTask task = {values.data(), values.data(), asked_values.data(), colors.data(), pairs.data(), num_values.data(),
+                          costs.data(), counts.data(), have_colors.data(), kFeatureRows, count, asked, 6000, 1, 10, 10, 4};
+  std::vector<int64_t> sample(2000);
+  for (int64_t& cell : sample) cell = below(static_cast<int>(count));
+  right_tables(task, 1000, sample.data(), 60);
 }
 
 // Rules that draw on, learned from random grids and from what a random rule makes of them.
@@ -108,6 +118,7 @@ int main(int count, char** arguments) {
   for (int round = 0; round < rounds; round++) {
     play(round);
     if (round % 10 < 2) grow(round);
+    if (round % 10 < 2) tabulate(round);
   }
   std::printf("%d random searches\n", rounds);
 }

@@ -82,6 +82,7 @@ class Graph {
   Graph(int frame, int num_inputs) : frame_(frame), num_inputs_(num_inputs) {}
 
   ImageStore& images() { return store_; }
+  const ImageStore& images() const { return store_; }
   int64_t num_states() const { return index_.size(); }
 
   // Return the number of a word; kNone if there is none of this name.

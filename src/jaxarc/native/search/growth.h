@@ -95,11 +95,11 @@ class GrowthLearner {
     }
     // One or two neighbors, or three of which two are near and the third is near or behind one of them.
     for (int a = 0; a < places; a++) {
-      subsets_.push_back({a});
-      for (int b = 0; b < a; b++) subsets_.push_back({b, a});
+      add_set({a});
+      for (int b = 0; b < a; b++) add_set({b, a});
       for (int b = 0; b < kNear && b != a; b++) {
         for (int c = 0; c < b; c++) {
-          if (a < kNear || b == a - kNear || c == a - kNear) subsets_.push_back({c, b, a});
+          if (a < kNear || b == a - kNear || c == a - kNear) add_set({c, b, a});
         }
       }
     }
@@ -260,27 +260,48 @@ class GrowthLearner {
     std::vector<std::pair<uint64_t, int>> different = kinds;
     different.erase(std::unique(different.begin(), different.end()), different.end());
     if (different.size() > kMostKinds) return {};
+    // Call `take(own, target, is_now, count, places, x)` for all that the kinds say, of those with `is_asked`.
+    const auto each_kind = [&](auto is_asked, auto take) {
+      for (size_t first = 0, last = 0; first < kinds.size(); first = last) {
+        while (last < kinds.size() && kinds[last] == kinds[first]) last++;
+        const auto [kind, more] = kinds[first];
+        const int target = more & 15, own = more >> 4 & 15;
+        const bool is_now = more >= 256;
+        if (!is_asked(own, target, is_now)) continue;
+        int seen[kPlaces];
+        for (int p = 0; p < kPlaces; p++) seen[p] = kind >> (4 * (kPlaces - 1 - p)) & 15;
+        const auto count = static_cast<int32_t>(last - first);
+        each_key(seen, own, [&](uint64_t places, int same) { take(own, target, is_now, count, places, same); });
+      }
+    };
+    // A rule has to explain an open cell, so that these say which rules there are, and all cells then what they do.
     HashIndex index;
-    std::vector<Evidence> found;
-    for (size_t first = 0, last = 0; first < kinds.size(); first = last) {
-      while (last < kinds.size() && kinds[last] == kinds[first]) last++;
-      const auto [kind, more] = kinds[first];
-      const int target = more & 15, own = more >> 4 & 15;
-      const bool is_open = own != target, is_now = more >= 256;
-      int seen[kPlaces];
-      for (int p = 0; p < kPlaces; p++) seen[p] = kind >> (4 * (kPlaces - 1 - p)) & 15;
-      each_key(seen, own, [&](uint64_t places, int same) {
-        const auto [number, is_new] = index.number(mixed(places, static_cast<uint64_t>(own)));
-        if (is_new) found.push_back({places, own});
-        Evidence& one = found[static_cast<size_t>(number)];
-        one.targets |= uint32_t{1} << target;
-        one.is_same &= same != 0 && same == target;  // where no neighbor is x there is no x to take
-        if (is_open) (is_now ? one.now : one.later) += static_cast<int32_t>(last - first);
-      });
-    }
+    uint32_t owns = 0;  // bits of the colors of open cells
+    const auto hash = [](uint64_t places, int own) { return mixed(places, static_cast<uint64_t>(own)); };
+    each_kind([](int own, int target, bool is_now) { return is_now && own != target; },
+              [&](int own, int, bool, int32_t, uint64_t places, int) {
+                index.number(hash(places, own));
+                owns |= uint32_t{1} << own;
+              });
+    std::vector<Evidence> found(static_cast<size_t>(index.size()));
+    std::vector<int32_t> order;  // in which they are seen first
+    each_kind([&](int own, int, bool) { return (owns >> own & 1) != 0; },
+              [&](int own, int target, bool is_now, int32_t count, uint64_t places, int same) {
+                const int32_t number = index.known(hash(places, own));
+                if (number == kNone) return;
+                Evidence& one = found[static_cast<size_t>(number)];
+                if (one.targets == 0) {
+                  one.places = places;
+                  one.own = own;
+                  order.push_back(number);
+                }
+                one.targets |= uint32_t{1} << target;
+                one.is_same &= same != 0 && same == target;  // where no neighbor is x there is no x to take
+                if (own != target) (is_now ? one.now : one.later) += count;
+              });
     std::vector<std::pair<std::array<int32_t, 3>, GrowthRule>> rules;
-    for (const Evidence& one : found) {
-      if (one.now == 0) continue;
+    for (int32_t number : order) {
+      const Evidence& one = found[static_cast<size_t>(number)];
       const int color = one.is_same ? kSame : __builtin_popcount(one.targets) == 1 ? __builtin_ctz(one.targets) : kNone;
       if (color == kNone) continue;
       const GrowthRule rule = {one.places, one.own, color};
@@ -316,28 +337,46 @@ class GrowthLearner {
     }
   }
 
+  // A set of neighbors, as bits, and for each mirror image ones in the four bits of all others.
+  struct Set {
+    uint32_t places = 0;
+    std::array<uint64_t, 8> others;
+  };
+
+  void add_set(std::initializer_list<int> places) {
+    Set set;
+    set.others.fill(~uint64_t{0});
+    for (int p : places) {
+      set.places |= uint32_t{1} << p;
+      for (size_t m = 0; m < mirrors_.size(); m++) {
+        set.others[m] &= ~(uint64_t{15} << 4 * mirrors_[m][static_cast<size_t>(p)]);
+      }
+    }
+    sets_.push_back(set);
+  }
+
+  // The key of a set is that of all neighbors with ones over those that it does not look at: kAny is four ones.
   template <typename Needed, typename Take>
   void each_set(const int* tokens, Needed is_needed, Take take) const {
-    for (const std::vector<int>& subset : subsets_) {
-      bool has_needed = false;
-      for (int p : subset) has_needed |= is_needed(tokens[p]);
-      if (!has_needed) continue;
-      uint64_t least = ~uint64_t{0};
-      for (const auto& turned : mirrors_) {
-        uint64_t key = ~uint64_t{0};
-        for (int p : subset) {
-          const int q = 4 * turned[static_cast<size_t>(p)];
-          key = (key & ~(uint64_t{15} << q)) | static_cast<uint64_t>(tokens[p]) << q;
-        }
-        least = std::min(least, key);
+    uint32_t needed = 0;
+    std::array<uint64_t, 8> keys{};  // of all neighbors, for each mirror image
+    for (int p = 0; p < kPlaces; p++) {
+      needed |= uint32_t{is_needed(tokens[p])} << p;
+      for (size_t m = 0; m < mirrors_.size(); m++) {
+        keys[m] |= static_cast<uint64_t>(tokens[p]) << 4 * mirrors_[m][static_cast<size_t>(p)];
       }
+    }
+    for (const Set& set : sets_) {
+      if ((set.places & needed) == 0) continue;
+      uint64_t least = ~uint64_t{0};
+      for (size_t m = 0; m < keys.size(); m++) least = std::min(least, keys[m] | set.others[m]);
       take(least);
     }
   }
 
   int offsets_[kPlaces];
   std::vector<std::array<int, kPlaces>> mirrors_;  // neighbor -> neighbor
-  std::vector<std::vector<int>> subsets_;          // of neighbors
+  std::vector<Set> sets_;                          // of neighbors
 };
 
 }  // namespace jaxarc::search

@@ -82,17 +82,22 @@ class HashIndex {
     return {slot.number, true};
   }
 
+  // Return the number of a hash, or kNone.
+  int32_t known(uint64_t hash) const { return slots_[place_of(hash)].number; }
+
  private:
   struct Slot {
     uint64_t hash;
     int32_t number;
   };
 
-  Slot& find(uint64_t hash) {
+  size_t place_of(uint64_t hash) const {
     size_t place = hash & (slots_.size() - 1);
     while (slots_[place].number != kNone && slots_[place].hash != hash) place = (place + 1) & (slots_.size() - 1);
-    return slots_[place];
+    return place;
   }
+
+  Slot& find(uint64_t hash) { return slots_[place_of(hash)]; }
 
   void grow() {
     std::vector<Slot> old(slots_.size() * 2, Slot{0, kNone});

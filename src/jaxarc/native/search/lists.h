@@ -8,6 +8,19 @@ namespace jaxarc::search {
 constexpr int kListLength = 16;    // images of a list at most
 constexpr int kSmallestFrame = 8;  // cells
 
+// The number of cells of a region and its box, of cells in reading order.
+struct Region {
+  int cells = 0;
+  int top = kLargest, left = kLargest, bottom = -1, right = -1;
+
+  void add(int r, int c) {
+    cells++;
+    top = std::min(top, r);
+    bottom = r;
+    left = std::min(left, c);
+    right = std::max(right, c);
+  }
+};
 
 // Numbers the regions of an image, and gives each as a cropped part, in reading order of their first cells.
 class Regions {
@@ -41,19 +54,6 @@ class Regions {
   }
 
  private:
-  struct Region {
-    int cells = 0;
-    int top = kLargest, left = kLargest, bottom = -1, right = -1;
-
-    void add(int r, int c) {
-      cells++;
-      top = std::min(top, r);
-      bottom = r;
-      left = std::min(left, c);
-      right = std::max(right, c);
-    }
-  };
-
   const Image& image_;
   uint16_t labels_[kMostCells];
   int count_;

@@ -1,4 +1,5 @@
 // The functions of the library, for ctypes: a graph by its address, and arrays of the caller.
+#include "features.h"
 #include "growth.h"
 #include "tables.h"
 
@@ -6,7 +7,27 @@ using namespace jaxarc::search;
 
 namespace {
 
+constexpr int64_t kStackNumbers = 32;
+
 Graph& graph_at(void* address) { return *static_cast<Graph*>(address); }
+
+// Write the cells of stacks, and 32 numbers of each: its cost, unforeseen demonstrations, layers, and of each layer its
+// state, or the color - 256, whether it covers all cells, and whether it is placed. Return how many stacks there are.
+int64_t write(const Pieces& pieces, const std::vector<Stack>& stacks, int64_t* numbers, Cell* cells) {
+  for (const Stack& stack : stacks) {
+    int64_t* next = numbers;
+    for (int64_t number : {stack.cost, stack.unforeseen, static_cast<int64_t>(stack.chosen.size())}) *next++ = number;
+    for (size_t layer = 0; layer < stack.chosen.size(); layer++) {
+      const Piece& piece = pieces.piece(stack.chosen[layer]);
+      *next++ = piece.state == kNone ? piece.color - 256 : piece.state;
+      *next++ = pieces.is_solid(stack.chosen[layer]);
+      *next++ = stack.are_placed[layer];
+    }
+    numbers += kStackNumbers;
+    cells = std::copy(stack.cells.begin(), stack.cells.end(), cells);
+  }
+  return static_cast<int64_t>(stacks.size());
+}
 
 }  // namespace
 
@@ -97,62 +118,68 @@ int32_t jaxarc_search_program(void* graph, int32_t state, int32_t room, int32_t*
 // Draw states on the canvases of all outputs, one after the other in a row of `num_cells`; sizes are height and width.
 void jaxarc_search_draw(void* graph, int64_t count, int32_t num_inputs, const int64_t* numbers, const int32_t* sizes,
                         int64_t num_cells, Cell* cells) {
-  const ImageStore& images = graph_at(graph).images();
   for (int64_t i = 0; i < count; i++) {
-    const int64_t* own = numbers + i * num_inputs;
-    bool is_exact = true;
-    for (int32_t p = 0; p < num_inputs; p++) {
-      const Image& image = images[static_cast<int32_t>(own[p])];
-      is_exact &= image.height == sizes[2 * p] && image.width == sizes[2 * p + 1];
-    }
-    Cell* place = cells + i * num_cells;
-    for (int32_t p = 0; p < num_inputs; p++) {
-      draw_on(images[static_cast<int32_t>(own[p])], is_exact, sizes[2 * p], sizes[2 * p + 1], place);
-      place += sizes[2 * p] * sizes[2 * p + 1];
-    }
+    draw_state(graph_at(graph).images(), numbers + i * num_inputs, num_inputs, sizes, cells + i * num_cells);
   }
 }
 
-// Find the pieces among plain colors and then states. Write their bits, and the place of each among the states, or the
-// color - 256; return how many there are.
-int64_t jaxarc_search_pieces(void* graph, int64_t count, int32_t num_inputs, const int64_t* numbers,
-                             const int32_t* sizes, int64_t num_colors, const Cell* colors, int64_t target_size,
-                             const Cell* target, int64_t words, Bits* right, Bits* solid, int64_t* places) {
-  PieceFinder finder(graph_at(graph).images(), num_inputs, sizes, target, target_size);
-  int64_t found = 0;
-  for (int64_t i = 0; i < num_colors; i++) {
-    if (finder.find(nullptr, colors[i], words, right + found * words, solid + found * words)) {
-      places[found++] = colors[i] - 256;
-    }
-  }
+// Write the features of the cells of some images: a row of all cells for each feature.
+void jaxarc_search_features(void* graph, int64_t count, const int64_t* numbers, int64_t num_cells, uint8_t* rows) {
   for (int64_t i = 0; i < count; i++) {
-    if (finder.find(numbers + i * num_inputs, 0, words, right + found * words, solid + found * words)) places[found++] = i;
+    const Image& image = graph_at(graph).images()[static_cast<int32_t>(numbers[i])];
+    FeatureRows(image, num_cells, rows).write();
+    rows += image.size();
   }
-  return found;
 }
 
-void jaxarc_search_lay_out(int64_t count, int64_t words, const Bits* right, const Bits* solid, const Bits* all_cells,
-                           Bits* good, Bits* bad) {
-  lay_out(count, words, right, solid, all_cells, good, bad);
+// All pieces for one canvas; they stand as long as no state is added to the graph.
+void* jaxarc_search_new_pieces(void* graph, int32_t num_inputs, const int32_t* sizes, int64_t target_size,
+                               const Cell* target) {
+  return new Pieces(graph_at(graph), num_inputs, sizes, target, target_size);
 }
 
-// Write how many needed cells each piece colors right; 0 for a piece that colors one wrong.
-void jaxarc_search_gains(int64_t count, int64_t words, const Bits* good, const Bits* bad, const Bits* needed,
-                         int64_t* gains) {
-  const PieceBits pieces = {good, bad, nullptr, count, words};
-  for (int64_t i = 0; i < count; i++) gains[i] = std::max<int64_t>(pieces.gain(i, needed), 0);
+void jaxarc_search_delete_pieces(void* pieces) { delete static_cast<Pieces*>(pieces); }
+
+int64_t jaxarc_search_exact_pieces(void* pieces, int64_t most, int64_t* numbers, Cell* cells) {
+  const Pieces& own = *static_cast<Pieces*>(pieces);
+  return write(own, own.exact(most), numbers, cells);
 }
 
-int64_t jaxarc_search_stack(int64_t count, int64_t words, const Bits* good, const Bits* bad, const int64_t* costs,
-                            const Bits* needed, int64_t first, int64_t most, int64_t* chosen) {
-  return PieceBits{good, bad, costs, count, words}.stack(needed, first, most, chosen);
+int64_t jaxarc_search_nearest_pieces(void* pieces, int64_t most, int64_t* numbers, Cell* cells) {
+  const Pieces& own = *static_cast<Pieces*>(pieces);
+  return write(own, own.nearest(most), numbers, cells);
 }
 
-// Write four sources, -1 for none, and the cost of each table, as far as there is room; return how many there are.
-int64_t jaxarc_search_tables(const TableTask* task, int64_t room, int32_t* found) {
-  const std::vector<RightTable> tables = right_tables(*task);
+int64_t jaxarc_search_stacks(void* pieces, int64_t num_starts, int64_t* numbers, Cell* cells, const uint8_t* shown,
+                             int64_t most_layers, double seconds) {
+  const Pieces& own = *static_cast<Pieces*>(pieces);
+  return write(own, own.stacks(shown, num_starts, most_layers, seconds), numbers, cells);
+}
+
+// Number the values of each source: 0 5 5 3 are the codes 0 2 2 1. Write also how many values there are, and whether no
+// source before says the same, by its values if they are colors, and else by their codes.
+void jaxarc_search_number_values(int64_t count, int64_t num_cells, const uint8_t* values, const uint8_t* are_colors,
+                                 uint8_t* codes, int64_t* num_values, uint8_t* are_new) {
+  HashIndex known;
+  for (int64_t k = 0; k < count; k++, values += num_cells, codes += num_cells) {
+    uint8_t code_of[256] = {};
+    for (int64_t i = 0; i < num_cells; i++) code_of[values[i]] = 1;
+    uint8_t next = 0;
+    for (uint8_t& code : code_of) code = code != 0 ? next++ : 0;
+    for (int64_t i = 0; i < num_cells; i++) codes[i] = code_of[values[i]];
+    num_values[k] = num_cells == 0 ? 0 : codes[std::max_element(codes, codes + num_cells) - codes] + 1;
+    are_new[k] = known.number(hash_of(are_colors[k] != 0 ? values : codes, static_cast<size_t>(num_cells), 0)).second;
+  }
+}
+
+// Write four sources, that which is copied, -1 for none, and the cost of each table, as far as there is room; return how
+// many there are.
+int64_t jaxarc_search_tables(const TableTask* task, int64_t num_pairs, const int64_t* pairs, double seconds,
+                             int64_t room, int32_t* found) {
+  std::vector<RightTable> tables = right_tables(*task, num_pairs, pairs, seconds);
   for (size_t i = 0; i < tables.size() && static_cast<int64_t>(i) < room; i++) {
     found = std::copy_n(tables[i].chosen.data(), 4, found);
+    *found++ = tables[i].copied;
     *found++ = tables[i].cost;
   }
   return static_cast<int64_t>(tables.size());
