@@ -230,14 +230,12 @@ def _step_and_start_batch(rows: tuple[ArcEnvState, StructuredAction], params: En
     numbers = [*_form(config), *step_numbers(config, config.episode.mode == "test").values(), *_of_params(params)]
     like = [_after(states), _SIMILARITY, _SIMILARITY, _COUNTS, _GRID, _GRID]
     others = (actions, params, cumulative_weights(params.weights))
-    # The grids at the end are written only where somebody reads them.
+    # The two grids at the end, after the reset and before it, are written only where somebody reads them.
     after, (bits, before, similarity, counts, next_grid, grid) = _change(
         "step_and_reset", numbers, states, others, like, _step_and_start_in_xla, num_optional=2
     )
     facts = _facts(bits)
     endings = jnp.stack([_has(bits, len(facts) + i) for i in range(2)], axis=-1)
-    # Only those of episodes that ended were written.
-    grid = jnp.where(endings.any(axis=-1)[:, None], grid, next_grid)
     return SteppedAndStarted(after, facts, endings, counts, similarity, before, next_grid, grid)
 
 

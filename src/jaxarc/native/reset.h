@@ -109,8 +109,8 @@ inline void reset_rows(const States& states, const Tasks& tasks, const uint8_t* 
 struct Ended {
   float* similarities;
   int32_t* counts;
-  Cell* next_grids;  // null: nobody reads them
-  Cell* grids;       // only of the episodes that ended; the others are those of the state; null: nobody reads them
+  Cell* next_grids;  // after the reset; null: nobody reads them
+  Cell* grids;       // as the step left them; null: nobody reads them
   bool goes_around_caches;  // where the grids that are read next are too many to stay there
 };
 
@@ -133,16 +133,15 @@ inline void copy_around_caches(Cell* to, const Cell* from, int64_t count) {
   std::memcpy(to + done, from + done, count - done);
 }
 
-// Copies the grids of some environments for the observations.
-inline void show(const Batch& batch, const Ended& ended, int64_t first, int64_t count) {
-  if (ended.next_grids == nullptr) return;
+// Copies the grids of some environments for the observations, where anybody reads them.
+inline void show(Cell* grids, const Batch& batch, const Ended& ended, int64_t first, int64_t count) {
+  if (grids == nullptr) return;
   const int64_t cells = batch.shape.cells();
-  Cell* const to = ended.next_grids + first * cells;
   const Cell* const from = batch.canvas.grid + first * cells;
   if (ended.goes_around_caches) {
-    copy_around_caches(to, from, count * cells);
+    copy_around_caches(grids + first * cells, from, count * cells);
   } else {
-    std::memcpy(to, from, count * cells);
+    std::memcpy(grids + first * cells, from, count * cells);
   }
 }
 
@@ -151,19 +150,15 @@ enum EndingFact { kTerminated = 16, kTruncated = 32 };
 
 inline void step_and_reset_batch(const Steps& steps, const Rules& rules, const Ended& ended) {
   const Batch& batch = steps.edit;
-  const int64_t cells = batch.shape.cells();
   Next drawn[kBlock];
   int num_drawn = 0;
   int64_t num_shown = 0;
   // The block before this one: the pairs of its next episodes are in the cache by now.
   const auto finish = [&](int64_t done) {
-    for (int i = 0; i < num_drawn; i++) {
-      const int64_t start = drawn[i].index * cells;
-      if (ended.grids != nullptr) std::memcpy(ended.grids + start, batch.canvas.grid + start, cells);
-      start_next(steps, *steps.tasks, drawn[i]);
-    }
+    show(ended.grids, batch, ended, num_shown, done - num_shown);
+    for (int i = 0; i < num_drawn; i++) start_next(steps, *steps.tasks, drawn[i]);
     num_drawn = 0;
-    show(batch, ended, num_shown, done - num_shown);
+    show(ended.next_grids, batch, ended, num_shown, done - num_shown);
     num_shown = done;
   };
   step_batch(steps, rules, [&](int64_t first, int count) {
