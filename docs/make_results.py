@@ -27,8 +27,8 @@ Every measurement of this project, with the command that repeats it. These ten m
 
 {key_figures}
 
-`python docs/make_results.py` writes this page from the files of `benchmarks/results/`. Tables are of different days and
-machines, so compare within one only. A shared machine varies by a fifth from run to run: trust ratios of one run.
+`python docs/make_results.py` writes this page from `benchmarks/results/`. Compare within one table only: machines
+differ, and a shared one varies by a fifth from run to run.
 
 Tables that name JAX 0.10.2, and the learning figures on other pages, were made with a JAX that
 [computes some wrong numbers](install.md#sound-numbers). The programs here do not show it: `ladder_l2_small`, trained
