@@ -31,9 +31,8 @@ Every measurement of this project, with the command that repeats it. These ten m
 differ, and a shared one varies by a fifth from run to run.
 
 Tables that name JAX 0.10.2, and the learning figures on other pages, were made with a JAX that
-[computes some wrong numbers](install.md#sound-numbers). The programs here do not show it: `ladder_l2_small`, trained
-with 0.10.2, with 0.10.2 without its wrong fusions, and with 0.11.2, solves 99.7 % of the training pairs each time, and
-100 % of the unseen ones.
+[computes some wrong numbers](install.md#sound-numbers). `ladder_l2_small` does not show it: trained with 0.10.2 and
+with 0.11.2, it solves 99.7 % of the training pairs and 100 % of the unseen ones.
 """
 PEERS = ("peer_tables", "Many environments", "steps of 1,024")
 FREEZE = ("search", "Three freezes")
