@@ -28,7 +28,7 @@ Every measurement of this project, with the command that repeats it. These ten m
 {key_figures}
 
 `python docs/make_results.py` writes this page from `benchmarks/results/`. Compare within one table only: machines
-differ, and a shared one varies by a fifth from run to run.
+differ, are shared, and vary by a fifth from run to run.
 
 Tables that name JAX 0.10.2, and the learning figures on other pages, were made with a JAX that
 [computes some wrong numbers](install.md#sound-numbers). `ladder_l2_small` does not show it: trained with 0.10.2 and
@@ -77,7 +77,7 @@ def key_figures(sections: dict[str, dict]) -> list[str]:
 def table_text(table: dict) -> str:
     lines = [f"### {table['title']}", ""]
     if "commit" in table:  # the program is gone since
-        lines += [f"Its program is in the repository at commit `{table['commit']}`: `{table['command']}`.", ""]
+        lines += [f"At commit `{table['commit']}`: `{table['command']}`.", ""]
     else:
         lines += ["```bash", table["command"], "```", ""]
     if table["measured"]:
