@@ -180,16 +180,15 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
         "JaxARC's baselines",
         "[jaxarc-baselines](https://github.com/aadimator/jaxarc-baselines), to "
         "[JaxARC](https://arxiv.org/abs/2601.17564)",
-        "PPO, PQN and REINFORCE on all of Mini-ARC, answer visible, 512 environments, 512,000 steps, seed 42. The "
-        "repository has the configs and no result.",
+        "PPO, PQN and REINFORCE on all of Mini-ARC, answer visible, 512 environments, 512,000 steps, seed 42; no "
+        "result.",
         [
             DOWNLOAD,
             "python examples/reproduce/jaxarc_baselines.py --json examples/reproduce/results/jaxarc_baselines.json",
         ],
         "30 of the 149 tasks are held out. One torso of layers for each cell in place of two CNNs. No demonstrations "
-        "beside the answer. `ppo-cells` is not published: logits of a cell come from its features, rewards are those "
-        "of `editing` with a penalty of 1 for a wrong submit, and gamma is 0.9. Its settings were chosen by the "
-        "returns of training episodes on all 149 tasks, before the split.",
+        "beside the answer. `ppo-cells` is not published: its settings were chosen by the returns of training "
+        "episodes on all 149 tasks, before the split.",
         ["jaxarc_baselines"],
         baselines,
     ),
@@ -204,9 +203,9 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
             "python examples/reproduce/arcle_ppo.py --settings random --json $R/arcle_ppo.json",
             "python examples/reproduce/arcle_ppo.py --settings 3618c87e --updates 60 --json $R/arcle_ppo_task.json",
         ],
-        "small networks for each cell and no auxiliary losses; half of the training episodes start partly solved, "
-        "and those of the evaluation never do. For a single task, the pairs played are those learned from, and a seed "
-        "has 246 k steps; the paper's curves go to about 700 k updates.",
+        "small networks for each cell and no auxiliary losses; half of the training episodes start partly solved. "
+        "For a single task, the pairs played are those learned from, and a seed has 246 k steps; the paper's curves go "
+        "to about 700 k updates.",
         ["arcle_ppo", "arcle_ppo_task"],
         arcle,
     ),
@@ -217,9 +216,8 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
         "one task, five actions, trajectory balance, reward 15 for a right submit and 1 for a wrong one (the "
         "authors' code); more than 100,000 trajectories of a task in under an hour.",
         ["python examples/reproduce/gflownet.py --json examples/reproduce/results/gflownet.json"],
-        "at most six moves, so that all sequences can be listed and the distance to the reward's distribution is "
-        "exact; the first pair of task `74dd1130`; no reward before the submit; a plain policy instead of their "
-        "geometric one.",
+        "at most six moves, so that the distance to the reward's distribution is exact; the first pair of task "
+        "`74dd1130`; no reward before the submit; a plain policy instead of their geometric one.",
         ["gflownet"],
         gflownet,
     ),
@@ -229,24 +227,22 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
         "five actions on whole 3x3 grids, 1,000 pairs to learn a rule from and 100 to test. PPO and DreamerV3 do not "
         "differ on flips and rotations; DreamerV3 is better on the diagonal flip. The figures are in pictures only.",
         ["python examples/reproduce/dreamer_ppo.py --json examples/reproduce/results/dreamer_ppo.json"],
-        "random grids, because the augmented pairs are not published; the agent sees the number of its steps; no "
-        "DreamerV3. The answer is hidden, the 100 pairs are unseen, and the rule is the one that was learned. The "
-        "scale of the step count was chosen on these pairs.",
+        "random grids, because the augmented pairs are not published; no DreamerV3. The agent sees the number of its "
+        "steps, whose scale was chosen on the 100 unseen pairs; the answer is hidden.",
         ["dreamer_ppo"],
         dreamer,
     ),
     (
         "Cloning, returns and offline learning from traces",
         "[SOLAR](https://arxiv.org/abs/2410.11324) and [ARCTraj](https://arxiv.org/abs/2511.11079)",
-        "agents learn from recorded sessions: SOLAR compares diffusion-based Q-learning on one augmented task, "
-        "ARCTraj runs decision transformers on people's sessions. Their figures are not in what could be read here.",
+        "SOLAR compares diffusion-based Q-learning on one augmented task, ARCTraj runs decision transformers on "
+        "people's sessions. Their figures could not be read here.",
         [
             DOWNLOAD,
             "python examples/reproduce/offline.py --json examples/reproduce/results/offline.json",
         ],
         "sessions are the painter's, half of them spoiled by random actions; IQL instead of latent diffusion, and "
-        "cloning that is given the return instead of a transformer. With 500 updates, before their number was raised, "
-        "cloning solved 29 % of the unseen pairs and IQL 5 %.",
+        "cloning that is given the return instead of a transformer.",
         ["offline"],
         offline,
     ),
@@ -254,8 +250,7 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
         "Decision transformer on recorded sessions",
         "[ARCTraj](https://arxiv.org/abs/2511.11079) and [Unraveling the ARC Puzzle]"
         "(https://arxiv.org/abs/2306.08204), after [Decision Transformer](https://arxiv.org/abs/2106.01345)",
-        "decision transformers on sessions of people in the O2ARC editor. Their figures are not in what could be read "
-        "here.",
+        "decision transformers on sessions of people in the O2ARC editor. Their figures could not be read here.",
         [
             DOWNLOAD,
             "python examples/reproduce/decision_transformer.py --updates 400 "
@@ -264,8 +259,7 @@ SECTIONS: tuple[tuple[str, str, str, list[str], str, list[str], Callable[[list[d
         ],
         "sessions are the painter's, half of them spoiled, as above; 400 updates. Those of people are read from the "
         "files of Mini-ARC's repository and of ARCTraj, without grids of more than 5x5. Other tasks are held out than "
-        "above. Mini-ARC's repository has six sessions that are short enough, all on one task: what is learned from "
-        "them solves no pair.",
+        "above. What is learned from the six short sessions of Mini-ARC's repository solves no pair.",
         ["decision_transformer"],
         offline,
     ),

@@ -27,13 +27,12 @@ Every measurement of this project, with the command that repeats it. These ten m
 
 {key_figures}
 
-`python docs/make_results.py` writes this page from the files of `benchmarks/results/`. Tables are of different days and
-machines, so compare within one only. A shared machine varies by a fifth from run to run: trust ratios of one run.
+`python docs/make_results.py` writes this page from `benchmarks/results/`. Compare within one table only: machines
+differ, are shared, and vary by a fifth from run to run.
 
 Tables that name JAX 0.10.2, and the learning figures on other pages, were made with a JAX that
-[computes some wrong numbers](install.md#sound-numbers). The programs here do not show it: `ladder_l2_small`, trained
-with 0.10.2, with 0.10.2 without its wrong fusions, and with 0.11.2, solves 99.7 % of the training pairs each time, and
-100 % of the unseen ones.
+[computes some wrong numbers](install.md#sound-numbers). `ladder_l2_small` does not show it: trained with 0.10.2 and
+with 0.11.2, it solves 99.7 % of the training pairs and 100 % of the unseen ones.
 """
 PEERS = ("peer_tables", "Many environments", "steps of 1,024")
 FREEZE = ("search", "Three freezes")
@@ -78,7 +77,7 @@ def key_figures(sections: dict[str, dict]) -> list[str]:
 def table_text(table: dict) -> str:
     lines = [f"### {table['title']}", ""]
     if "commit" in table:  # the program is gone since
-        lines += [f"Its program is in the repository at commit `{table['commit']}`: `{table['command']}`.", ""]
+        lines += [f"At commit `{table['commit']}`: `{table['command']}`.", ""]
     else:
         lines += ["```bash", table["command"], "```", ""]
     if table["measured"]:
