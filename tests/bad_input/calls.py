@@ -357,7 +357,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
         ),
         _OURS: (
             "CandidateScorer WordScorer CountingScorer EdgeScorer EditAgent GameAgent GymnasiumGame RandomPolicy "
-            "SubmitPolicy action_numbers locate_run "
+            "SubmitPolicy action_numbers actions_of locate_run "
             "apply_counts best_first candidates_of choose_box count_episodes count_played_tasks "
             "create_adaptive_train_step create_jax_surrogate_train_step create_run_folder create_surrogate_train_step "
             "curriculum_weights effective_task_count majority_vote from_static in_one_piece init_optimizer refused "
