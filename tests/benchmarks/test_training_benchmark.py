@@ -59,6 +59,8 @@ def test_the_command_writes_its_rows(tmp_path, monkeypatch):
         main(["benchmark", "training", "--quick", "--sizes", "256,1024", "--output", str(path)])
     assert exit_info.value.code == 0
     rows = {row["id"]: row for row in json.loads(path.read_text())["rows"]}
-    assert len(rows) == 2 * 2 * 6
+    assert len(rows) == 3 * 2 * 6
     assert rows["learning-ladder_l2-1024"]["value"] == 10.0
     assert "30x30, 1,024 environments" in rows["learning-ladder_l2-1024"]["what"]
+    assert "canvases 10, 15, 20, 30" in rows["learning-ladder_l2-1024"]["what"]
+    assert "canvases" not in rows["learning-ladder_l2-one-canvas-1024"]["what"]

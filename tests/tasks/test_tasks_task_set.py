@@ -223,3 +223,30 @@ def test_a_split_takes_the_numbers_of_numpy_and_names_what_is_no_number():
     for size in (float("nan"), np.inf, 4, -1, 0.01):
         with pytest.raises(ValueError, match="size="):
             tasks.split(size)
+
+
+def test_by_size_puts_each_task_on_the_smallest_canvas_that_holds_it(mixed):
+    largest = {task.task_id: max(task.grid_shape) for task in mixed}
+    groups = mixed.by_size([4, 30])
+    assert [group.grid_shape for group in groups] == [(4, 4), (30, 30)]
+    assert [set(group.task_ids) for group in groups] == [
+        {name for name, side in largest.items() if side <= 4},
+        {name for name, side in largest.items() if side > 4},
+    ]
+    every = [group.grid_shape[0] for group in mixed.by_size()]
+    assert every == sorted(set(largest.values()))  # fewer than five sizes: each has its own canvas
+    assert len(mixed.by_size([1, 2, 3, 29, 30])) < 5  # a canvas without a task is left out
+
+
+@pytest.mark.parametrize(
+    ("sides", "words"),
+    [
+        ([4], r"needs a canvas of \d+x\d+, and the largest is 4; add \d+ to the sides \[4\]"),
+        ([], r"and the largest is 0"),
+        ([30, 4], r"the sides of canvases must rise, got \[30, 4\]"),
+        ([0, 30], r"1\.\.30"),
+    ],
+)
+def test_by_size_refuses_canvases_that_do_not_rise_or_hold_too_little(mixed, sides, words):
+    with pytest.raises(ValueError, match=words):
+        mixed.by_size(sides)

@@ -121,6 +121,7 @@ def collect_examples(
 
     The first environments, as many as ``learner_share`` says, are played by the policy, the others by the expert.
     """
+    policy = policy.on_canvas_of(env.observe(states, params))
     # With 8 environments and a share of 0.25, environments 0 and 1 are played by the policy.
     is_learners = jnp.arange(agent.num_envs, dtype=jnp.int32) < round(learner_share * agent.num_envs)
 
@@ -197,7 +198,7 @@ def cloning_loss(
     policy: ActorCritic, examples: CloningExamples, agent: AgentConfig
 ) -> tuple[Float32[Array, ""], CloningLosses]:
     """Weigh how unlikely the expert's edits are and the value's squared error."""
-    output = policy.evaluate(examples.observation, examples.edit)
+    output = policy.on_canvas_of(examples.observation).evaluate(examples.observation, examples.edit)
     losses = CloningLosses(
         cloning_loss=-output.log_prob.mean(),
         value_loss=jnp.square(output.value - examples.value_target).mean(),

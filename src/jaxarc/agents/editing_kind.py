@@ -11,6 +11,7 @@ from typing import Any, Final
 import jax
 import numpy as np
 
+from jaxarc.agents.canvases import TasksOnCanvas
 from jaxarc.agents.experiment import Experiment, Report
 from jaxarc.agents.own_parts import rewarded
 from jaxarc.agents.predictor import SearchedAnswers
@@ -96,7 +97,7 @@ def presentation(training: AgentTraining, folder: RunFolder) -> Presentation:
     answer = _answer(experiment)
     return present_agents(
         experiment,
-        announcement=_announcement(experiment, pairs),
+        announcement=_announcement(experiment, pairs, training.learned),
         title=f"{_material(experiment, pairs)}, {answer}",
         plots=_PLOTS,
         advice=(f"How each task went: {folder.tasks}", f"To see every episode: jaxarc replay {folder.path}"),
@@ -228,12 +229,15 @@ def before_and_after(
     return [spell(getattr(report, field) for report in stage) for stage in stages]
 
 
-def _announcement(experiment: Experiment, pairs: TrainingPairs) -> Iterator[str]:
+def _announcement(experiment: Experiment, pairs: TrainingPairs, canvases: Sequence[TasksOnCanvas]) -> Iterator[str]:
     if experiment.training.num_seeds > 1:
         yield f"{experiment.training.num_seeds} agents learn side by side, {_seeds(experiment)}."
     recolors = experiment.environment.augmentation.recolor != "none"
     colors = ", their colors permuted anew in every episode" if recolors else ""
     yield f"Learning from {_material(experiment, pairs)}{colors}."
+    if len(canvases) > 1:
+        listed = ", ".join(f"{canvas.rules.grid_shape[0]} ({len(canvas.tasks)})" for canvas in reversed(canvases))
+        yield f"Each on the smallest square canvas that holds it, by side (pairs): {listed}."
     yield (
         f"Measuring also on {pairs.num_evaluation} {_evaluated(pairs)} pairs of "
         f"{experiment.task.evaluation_dataset}.{left_out(pairs.num_left_out)}"

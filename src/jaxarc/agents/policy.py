@@ -1,6 +1,7 @@
 """A policy over grid edits that chooses the parts of an edit one after the other."""
 
 import abc
+import dataclasses
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Self
 
@@ -140,6 +141,11 @@ class ActorCritic(eqx.Module):
     def to_action(self, edit: Any) -> Any:
         """Turn choices into actions of the environment."""
 
+    def on_canvas_of(self, observation: Observation) -> Self:
+        """Return the policy with the same weights for the canvas of an observation, where there are several."""
+        del observation
+        return self
+
 
 class EditPolicy(ActorCritic):
     """Chooses among the actions that an environment with boxes allows.
@@ -152,6 +158,7 @@ class EditPolicy(ActorCritic):
     colors: tuple[tuple[bool, ...], ...] = eqx.field(static=True)  # which colors each kind may use
     grid_shape: tuple[int, int] = eqx.field(static=True)
     max_episode_steps: int = eqx.field(static=True)
+    network_config: NetworkConfig = eqx.field(static=True)  # that the network was made by
 
     @classmethod
     def create(cls, key: Key[Array, ""], config: JaxArcConfig, network: NetworkConfig) -> Self:
@@ -169,7 +176,30 @@ class EditPolicy(ActorCritic):
             colors=tuple(map(tuple, allowed_colors(kinds, config).tolist())),
             grid_shape=config.grid_shape,
             max_episode_steps=config.environment.max_episode_steps,
+            network_config=network,
         )
+
+    def on_canvas_of(self, observation: Observation) -> Self:
+        """Return the policy with the same weights for the canvas of an observation.
+
+        Raises:
+            ValueError: its network has weights for the cells of its own canvas.
+        """
+        grid_shape = observation["working_grid"].shape[-2:]
+        if grid_shape == self.grid_shape:
+            return self
+        like = jax.eval_shape(
+            lambda key: make_network(key, grid_shape, self.kinds, self.network_config), jax.random.key(0)
+        )
+        weights = jax.tree.leaves(self.network)
+        if [leaf.shape for leaf in weights] != [leaf.shape for leaf in jax.tree.leaves(like)]:
+            (height, width), other = self.grid_shape, "x".join(map(str, grid_shape))
+            raise ValueError(
+                f"a network of kind {self.network_config.kind!r} has weights for the cells of its canvas, "
+                f"{height}x{width}, so it sees no canvas of {other}; network.kind=relational has none"
+            )
+        network = jax.tree.unflatten(jax.tree.structure(like), weights)
+        return dataclasses.replace(self, network=network, grid_shape=grid_shape)
 
     def sample(self, key: PRNGKey, observation: Observation, shard: DataShard = UNSHARDED) -> PolicyOutput:
         """Draw an edit for each observation.

@@ -35,6 +35,17 @@ class TrainConfig:
     answer: AnswerConfig
     cloning: CloningConfig
     num_updates: int  # of the whole run: the schedules stretch over them
+    canvases: tuple[int, ...] = ()  # minibatches on each canvas, where an update has several; the agent is of one
+
+    @property
+    def parts_of_update(self) -> int:
+        """How often the policy learns in an update: once on each canvas."""
+        return len(self.canvases) or 1
+
+    @property
+    def minibatches_of_update(self) -> int:
+        """Minibatches on all canvases."""
+        return sum(self.canvases) or self.agent.num_minibatches
 
 
 class Trajectories(NamedTuple):
@@ -88,6 +99,7 @@ def collect(
         num_steps: S, static.
         shard: of the environments that these are; the counts are of these alone.
     """
+    policy = policy.on_canvas_of(env.observe(states, params))
 
     def act(key: PRNGKey, observation: Observation, states: StatisticsState) -> tuple[Any, PolicyOutput]:
         # The value belongs to the observation before the step. A truncated episode is over after it, and the
@@ -310,13 +322,13 @@ class LearnerState(eqx.Module):
 
     policy: ActorCritic
     optimizer_state: PyTree[Array]
-    num_updates: Int32[Array, ""]  # so far
+    num_updates: Int32[Array, ""]  # so far, each canvas counted
 
 
 def make_optimizer(train_config: TrainConfig) -> optax.GradientTransformation:
     """Return Adam on clipped gradients, with the learning rate of the schedule."""
     config = train_config.agent
-    num_steps = train_config.num_updates * config.num_epochs * config.num_minibatches
+    num_steps = train_config.num_updates * config.num_epochs * train_config.minibatches_of_update
     schedule = learning_rate_schedule(train_config.schedule, num_steps)
     adam = optax.adam(schedule, b2=config.adam_b2, eps=1e-6)
     return optax.chain(optax.clip_by_global_norm(config.max_grad_norm), adam)
@@ -346,13 +358,17 @@ def update(
     config = train_config.agent
     # Advantages come from the policy that collected the steps, so they are computed once, before the first epoch.
     samples = make_update_batch(trajectories, config, shard)
-    entropy_weight = entropy_weight_schedule(train_config.schedule, train_config.num_updates)(learner.num_updates)
+    num_updates = learner.num_updates // train_config.parts_of_update
+    entropy_weight: Any = entropy_weight_schedule(train_config.schedule, train_config.num_updates)(num_updates)
+
+    def loss_of(policy: ActorCritic, samples: UpdateBatch) -> tuple[Float32[Array, ""], Losses]:
+        return loss(policy.on_canvas_of(samples.observation), samples, config, entropy_weight)
 
     def learn_minibatch(learner: LearnerState, batch: UpdateBatch) -> tuple[LearnerState, Losses]:
         # [S, B, ...] -> [S * B, ...]: the loss takes samples one by one. All devices take the mean
         # gradient, so their policies stay equal.
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch)
-        gradient, losses = shard.mean(jax.grad(loss, has_aux=True)(learner.policy, flat, config, entropy_weight))
+        gradient, losses = shard.mean(jax.grad(loss_of, has_aux=True)(learner.policy, flat))
         losses = losses._replace(gradient_norm=optax.tree.norm(gradient))
         change, optimizer_state = optimizer.update(gradient, learner.optimizer_state)
         policy = eqx.apply_updates(learner.policy, change)

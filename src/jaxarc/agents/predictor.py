@@ -424,7 +424,8 @@ def learn_answers(
 
 
 def _optimizer(train_config: TrainConfig) -> optax.GradientTransformation:
-    steps = train_config.num_updates * train_config.answer.batches_per_update
+    parts = train_config.minibatches_of_update / train_config.agent.num_minibatches  # more than 1 of several canvases
+    steps = round(train_config.num_updates * train_config.answer.batches_per_update * parts)
     schedule = optax.cosine_decay_schedule(train_config.answer.learning_rate, max(steps, 1))
     return optax.chain(optax.clip_by_global_norm(1.0), optax.adam(schedule))
 

@@ -6,21 +6,31 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar
 
 import jax
 import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Key
 
+from jaxarc.agents.canvases import (
+    TasksOnCanvas,
+    canvases_of,
+    choose_sides,
+    configs_of,
+    join_states,
+    merge_progress,
+    share_learned,
+    split_state,
+)
 from jaxarc.agents.cloning import CloningExamples, TraceExampleError, load_examples
 from jaxarc.agents.experiment import Experiment, Report
+from jaxarc.agents.policy import ActorCritic
 from jaxarc.agents.ppo import TrainConfig
 from jaxarc.agents.updates import (
     Progress,
     TrainingState,
     answer_shown_params,
-    make_params,
     measure,
     place_state,
     run_updates,
@@ -31,6 +41,7 @@ from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import TaskResults
 from jaxarc.fusion import compiles_for_cpu, known_options
+from jaxarc.jobs import host_cores
 from jaxarc.parallel import (
     available_memory,
     data_mesh,
@@ -45,6 +56,8 @@ from jaxarc.runs.folder import RunFolder, write_table
 from jaxarc.runs.loop import CompiledStep, Intervals, Numbers, Trainable, TrainResult, run
 from jaxarc.runs.run_state import RunState, require_same_start
 from jaxarc.tasks.curriculum import Curriculum, curriculum_weights
+
+Columns = TypeVar("Columns")
 
 _GROWTH: Final = 4.0  # memory of an update over that of the state before it
 
@@ -131,28 +144,52 @@ class AgentTraining(Trainable):
         return training_mesh(self.experiment)
 
     @functools.cached_property
-    def train_params(self) -> EnvParams:
-        return self._params_of(self.pairs.train)
+    def sides(self) -> tuple[int, ...]:
+        """The sides of the canvases; none where one holds all pairs, which is that of the rules."""
+        return choose_sides(self.experiment.task, self.pairs.eval)
 
     @functools.cached_property
-    def eval_params(self) -> EnvParams:
-        return self._params_of(self.pairs.eval)
+    def learned(self) -> list[TasksOnCanvas]:
+        """The tasks that are learned from, on each canvas that holds some."""
+        return canvases_of(self.pairs.train, self.experiment.environment, self.sides)
+
+    @functools.cached_property
+    def measured(self) -> list[TasksOnCanvas]:
+        """The pairs that evaluations play, on each canvas that holds some."""
+        return canvases_of(self.pairs.eval, self.experiment.environment, self.sides)
+
+    @functools.cached_property
+    def train_configs(self) -> list[TrainConfig]:
+        """How to learn on each canvas."""
+        return configs_of(self.experiment.train_config, self.learned)
+
+    @functools.cached_property
+    def train_params(self) -> list[EnvParams]:
+        return self._params_of(self.learned)
+
+    @functools.cached_property
+    def eval_params(self) -> list[EnvParams]:
+        return self._params_of(self.measured)
 
     def init(self) -> TrainingState:
-        train_config = self.experiment.train_config
-        examples = self._load_examples() if train_config.cloning.traces else None
+        examples = self._load_examples() if self.experiment.cloning.traces else None
         shapes = self.like()
-        require_memory(train_config.agent.num_envs, size_of(shapes), available_memory(), growth=_GROWTH)
+        require_memory(self.experiment.agent.num_envs, size_of(shapes), available_memory(), growth=_GROWTH)
         if self.mesh is None:  # the first state is made while what it is for is compiled
             self._begin_compiling(shapes)
-        return start_once(self._keys(), self.train_params, train_config, self.experiment.curriculum, examples)
+        states: list[TrainingState] = []
+        for params, config in zip(self.train_params, self.train_configs, strict=True):
+            policies = states[-1].learner.policy if states else None
+            states.append(start_once(self._keys(), params, config, self.experiment.curriculum, examples, policies))
+        return join_states(states)
 
     def like(self) -> TrainingState:
-        train_config = self.experiment.train_config
-        curriculum = self.experiment.curriculum
         # Shapes are traced, not computed. The examples of an expert change values only, so they can be left out here.
-        start = lambda keys, params: start_training(keys, params, train_config, curriculum)
-        return jax.eval_shape(start, self._keys(), self.train_params)
+        states = []
+        for params, config in zip(self.train_params, self.train_configs, strict=True):
+            start = lambda keys, params, config=config: start_training(keys, params, config, self.experiment.curriculum)
+            states.append(jax.eval_shape(start, self._keys(), params))
+        return join_states([share_learned(state, states[0]) for state in states])
 
     def place(self, state: TrainingState) -> TrainingState:
         """Put every agent, or its part, on its device; first compare what the processes start from."""
@@ -162,8 +199,9 @@ class AgentTraining(Trainable):
     def compile(self, state: TrainingState) -> None:
         if not self._compiling:
             self._begin_compiling(state)
-        self._run_updates, self._measure = (program.result() for program in self._compiling)
-        needed = program_memory(self._run_updates)
+        programs = [program.result() for program in self._compiling]
+        self._run_updates, self._measure = programs[: len(self.learned)], programs[len(self.learned) :]
+        needed = max((program_memory(program) for program in self._run_updates), key=lambda size: size or 0)
         num_devices = 1 if self.mesh is None else len(self.mesh.local_devices)
         require_memory(
             self.experiment.agent.num_envs,
@@ -182,8 +220,18 @@ class AgentTraining(Trainable):
         return bool(known) and min(known) >= goal
 
     def step(self, state: TrainingState, update: int) -> tuple[TrainingState, Progress]:
-        state, progress = self._run_updates(state, self.train_params)
-        return state, to_host(progress)
+        calls = []
+        for _ in range(self.intervals.updates_per_step // self._updates_per_call):
+            progress = []
+            states = split_state(state, len(self.learned))
+            learned = states[0]
+            for g, program in enumerate(self._run_updates):
+                learned, metrics = program(share_learned(states[g], learned), self.train_params[g])
+                states[g] = learned
+                progress.append(metrics)
+            state = join_states(states)
+            calls.append(progress)
+        return state, merge_progress(to_host(calls), self.train_configs)
 
     def check(self, metrics: Progress) -> dict[int, Numbers]:
         losses = _losses_of(metrics)
@@ -192,14 +240,17 @@ class AgentTraining(Trainable):
 
     def evaluate(self, state: TrainingState) -> list[Numbers]:
         """Play all pairs; where tasks are made as they are needed there are no training pairs, and no rate of them."""
-        played = to_host(self._measure(state.players, self.eval_params))
-        self.played = played
-        solved = np.asarray(played.solved)
+        played = [
+            to_host(program(state.players, params))
+            for program, params in zip(self._measure, self.eval_params, strict=True)
+        ]
+        self.played = in_order = self._in_order(self.measured, len(self.pairs.eval), *played)
+        solved = np.asarray(in_order.solved)
         num_train = self.pairs.num_train
         # [K, T] -> two blocks of columns. A block without a pair has no rate, and the report then says None.
         parts = {"train_solve_rate": solved[:, :num_train], "evaluation_solve_rate": solved[:, num_train:]}
         rates = [{name: part[k].mean().item() for name, part in parts.items() if part.size} for k in range(len(solved))]
-        steps = np.asarray(played.steps)
+        steps = np.asarray(in_order.steps)
         return [of_seed | self.pairs.scores(solved[k], steps[k]) for k, of_seed in enumerate(rates)]
 
     def report(
@@ -224,38 +275,66 @@ class AgentTraining(Trainable):
     def write_tables(self, run_state: RunState, folder: RunFolder | None) -> None:
         """Write how each training task went, and each evaluation pair if it was the last state that played it."""
         # All processes take part in the copy and in the evaluation; only the first one has a folder to write to.
-        curricula = to_host(run_state.state.curriculum)
+        curricula = [to_host(part.curriculum) for part in split_state(run_state.state, len(self.learned))]
         has_score = run_state.score is not None
         if has_score and self.played is None:  # a process that was killed evaluated it, maybe without its table
             self.evaluate(run_state.state)
         if folder is None:
             return
         seeds = self.experiment.training.seeds
-        write_task_table(folder.tasks, seeds, self.pairs.train_ids, curricula)
+        rows = [
+            TaskRows.of(curriculum, config.agent.num_minibatches / config.minibatches_of_update)
+            for curriculum, config in zip(curricula, self.train_configs, strict=True)
+        ]
+        table = self._in_order(self.learned, len(self.pairs.train_ids), *rows)
+        write_task_table(folder.tasks, seeds, self.pairs.train_ids, table)
         if has_score and self.played is not None:
             write_measured_table(folder.measured, seeds, self.pairs.eval.task_ids, self.played)
 
     def compiled_step(self) -> CompiledStep:
-        """Compile an update of all seeds; the other arguments are environments, tasks and the curriculum."""
-        state = self.like()  # shapes alone
-        choices = self.experiment.train_config, self.intervals.updates_per_step
-        program = update_program().lower(state, self.train_params, *choices).compile()
+        """Compile an update of all seeds, on the largest canvas; the other arguments are environments and tasks."""
+        state = split_state(self.like(), len(self.learned))[0]  # shapes alone
+        program = update_program().lower(state, self.train_params[0], self.train_configs[0], self._updates_per_call)
         name = f"update of {self.experiment.training.num_seeds} agent(s)"
-        return CompiledStep(name, program, state.learner.policy, state.learner.optimizer_state)
+        if len(self.learned) > 1:
+            name += " on a canvas of {}x{}".format(*self.learned[0].rules.grid_shape)
+        return CompiledStep(name, program.compile(), state.learner.policy, state.learner.optimizer_state)
+
+    @property
+    def _updates_per_call(self) -> int:
+        """On one canvas a call makes all updates of a report; several take turns in each update."""
+        return self.intervals.updates_per_step if len(self.learned) == 1 else 1
 
     def _begin_compiling(self, state: TrainingState) -> None:
-        """Trace both programs, the one that compiles longer first, and compile each in a thread."""
-        choices = self.experiment.train_config, self.intervals.updates_per_step
+        """Trace all programs, those that compile longer first, and compile them in threads, one for each core."""
         devices = self.mesh, self.experiment.parallel.over
-        self._compiling = [
-            _compile_in_thread(update_program(), state, self.train_params, *choices, *devices),
-            _compile_in_thread(measure, state.players, self.eval_params, *devices),
+        pool = ThreadPoolExecutor(max(2, host_cores()))
+        learning = zip(split_state(state, len(self.learned)), self.train_params, self.train_configs, strict=True)
+        programs = [
+            (update_program(), part, params, config, self._updates_per_call, *devices)
+            for part, params, config in learning
         ]
+        programs += [(measure, state.players, params, *devices) for params in self.eval_params]
+        # XLA compiles outside of Python's lock.
+        self._compiling = [pool.submit(program.lower(*args).compile) for program, *args in programs]
+        pool.shutdown(wait=False)
 
-    def _params_of(self, tasks: Any) -> EnvParams:
+    @staticmethod
+    def _in_order(canvases: Sequence[TasksOnCanvas], num_tasks: int, *parts: Columns) -> Columns:
+        """Put columns [K, T_g] of the tasks of each canvas together as columns [K, T]."""
+
+        def merge(*columns: Any) -> np.ndarray:
+            whole = np.zeros((*columns[0].shape[:-1], num_tasks), columns[0].dtype)
+            for canvas, column in zip(canvases, columns, strict=True):
+                whole[:, canvas.places] = column
+            return whole
+
+        return jax.tree.map(merge, *parts)
+
+    def _params_of(self, canvases: Sequence[TasksOnCanvas]) -> list[Any]:
         """Put tasks on the device, or on all devices of the mesh."""
-        params = make_params(tasks, self.experiment.environment)
-        return params if self.mesh is None else replicate(params, self.mesh)
+        made = [canvas.params for canvas in canvases]
+        return made if self.mesh is None else [replicate(params, self.mesh) for params in made]
 
     def _keys(self) -> Key[Array, " K"]:
         return keys_of_seeds(self.experiment.training.seeds)
@@ -270,7 +349,7 @@ class AgentTraining(Trainable):
                 f"cloning.traces={train_config.cloning.traces!r} are of tasks that stand in files, but "
                 f"task.train_dataset={dataset!r} makes new ones; leave cloning.traces out"
             )
-        params = answer_shown_params(self.train_params, train_config)
+        params = answer_shown_params(self.train_params[0], train_config)
         agent = train_config.agent
         return load_examples(train_config.cloning.traces, load_tasks(dataset), train, params, agent.gamma, agent.reward)
 
@@ -281,6 +360,7 @@ def start_once(
     train_config: TrainConfig,
     curriculum: CurriculumConfig,
     examples: CloningExamples | None,
+    policies: ActorCritic | None = None,
 ) -> TrainingState:
     """Run :func:`~jaxarc.agents.updates.start_training`, compiled quickly where it only draws a state and runs once.
 
@@ -289,17 +369,8 @@ def start_once(
     """
     is_short = examples is None and not train_config.cloning.num_updates
     quickly = known_options({"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False})
-    start = start_training.lower(keys, params, train_config, curriculum, examples)
-    return start.compile(quickly if is_short and compiles_for_cpu() else None)(keys, params, examples)
-
-
-def _compile_in_thread(function: Any, *args: Any) -> Future[Any]:
-    """Trace a function, and compile in a thread: XLA compiles outside of Python's lock."""
-    program = function.lower(*args)
-    pool = ThreadPoolExecutor(1)
-    compiling = pool.submit(program.compile)
-    pool.shutdown(wait=False)
-    return compiling
+    start = start_training.lower(keys, params, train_config, curriculum, examples, policies)
+    return start.compile(quickly if is_short and compiles_for_cpu() else None)(keys, params, examples, policies)
 
 
 def _fields_of(progress: Progress, k: int) -> dict[str, Any]:
@@ -327,10 +398,25 @@ def _losses_of(progress: Progress) -> dict[str, Any]:
     return losses
 
 
+class TaskRows(NamedTuple):
+    """How each task of K agents went, and the weight of its next draw."""
+
+    attempts: Any  # int32[K, T]
+    solves: Any  # int32[K, T]
+    success_rate: Any  # float32[K, T], recent, which the curriculum goes by; the prior where there was none
+    weight: Any  # float32[K, T]
+
+    @classmethod
+    def of(cls, curricula: Curriculum, share: float) -> Self:
+        """Take them from curricula with leaves [K, T]; ``share`` is that of their canvas in all draws."""
+        rows = curricula.statistics
+        return cls(rows.attempts, rows.solves, rows.success_rate, share * np.asarray(_weights(curricula)))
+
+
 _weights = jax.jit(jax.vmap(curriculum_weights))
 
 
-def write_task_table(path: Path, seeds: Sequence[int], task_ids: Sequence[str], curricula: Curriculum) -> None:
+def write_task_table(path: Path, seeds: Sequence[int], task_ids: Sequence[str], rows: TaskRows) -> None:
     """Write attempts, solves, success rates and the weight of the next draw, in the order of seeds and ``task_ids``.
 
     ``success_rate`` is that of all attempts, null where there was none; ``recent_success_rate`` is what the curriculum
@@ -340,14 +426,12 @@ def write_task_table(path: Path, seeds: Sequence[int], task_ids: Sequence[str], 
         path: of the file.
         seeds: of K agents.
         task_ids: of T tasks.
-        curricula: leaves [K, T].
+        rows: columns [K, T].
     """
-    statistics = curricula.statistics
-    columns = (statistics.attempts, statistics.solves, statistics.success_rate, _weights(curricula))
     table = []
     # Columns [K, T] are walked seed by seed, and then task by task.
-    for seed, *of_seed in zip(seeds, *(np.asarray(column) for column in columns), strict=True):
-        rows = zip(task_ids, *(column.tolist() for column in of_seed), strict=True)
+    for seed, *of_seed in zip(seeds, *(np.asarray(column) for column in rows), strict=True):
+        of_tasks = zip(task_ids, *(column.tolist() for column in of_seed), strict=True)
         table += [
             {
                 "seed": seed,
@@ -358,7 +442,7 @@ def write_task_table(path: Path, seeds: Sequence[int], task_ids: Sequence[str], 
                 "recent_success_rate": recent,
                 "weight": weight,
             }
-            for task_id, attempts, solves, recent, weight in rows
+            for task_id, attempts, solves, recent, weight in of_tasks
         ]
     write_table(path, table)
 

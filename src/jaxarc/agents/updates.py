@@ -68,7 +68,10 @@ ALGORITHMS: Final = MappingProxyType({"ppo": ppo.update, "reinforce": reinforce.
 
 
 class TrainingState(eqx.Module):
-    """Everything that training changes; in a run of K seeds every leaf has a leading axis K."""
+    """Everything that training changes; in a run of K seeds every leaf has a leading axis K.
+
+    Of a run on several canvases, ``env_states`` and ``curriculum`` are tuples with one of each canvas.
+    """
 
     learner: LearnerState
     predictor_state: PredictorState | None  # None where the answer is shown
@@ -99,11 +102,20 @@ def start_training(
     train_config: TrainConfig,
     curriculum: CurriculumConfig,
     examples: CloningExamples | None = None,
+    policies: ActorCritic | None = None,
 ) -> TrainingState:
-    """Make a fresh state for each seed; its policy starts with what there is to imitate, from the examples if given."""
-    return _each_seed(
-        lambda key, params: start_seed(key, params, train_config, curriculum, examples), keys, params, None
-    )
+    """Make a fresh state for each seed; its policy starts with what there is to imitate, from the examples if given.
+
+    Args:
+        keys: of each seed.
+        params: tasks and rules.
+        train_config: how to learn.
+        curriculum: of the tasks.
+        examples: what policies imitate in place of the expert.
+        policies: that go on here, leaves [K, ...]; fresh ones by default.
+    """
+    start = lambda given, params: start_seed(given[0], params, train_config, curriculum, examples, given[1])
+    return _each_seed(start, (keys, policies), params, None)
 
 
 def start_seed(
@@ -112,11 +124,12 @@ def start_seed(
     train_config: TrainConfig,
     curriculum: CurriculumConfig,
     examples: CloningExamples | None = None,
+    policy: ActorCritic | None = None,
 ) -> TrainingState:
-    """Make a fresh policy, its optimizer, the first states of the environments and a curriculum of unseen tasks."""
+    """Make a fresh policy if none is given, its optimizer, first states of the environments and a curriculum."""
     key_policy, key_envs, key_state, key_predictor, key_clone = jax.random.split(key, 5)
     shown = answer_shown_params(params, train_config)
-    policy = make_policy(shown, key_policy, train_config)
+    policy = make_policy(shown, key_policy, train_config) if policy is None else policy
     optimizer_state = make_optimizer(train_config).init(eqx.filter(policy, eqx.is_array))
     env = environment_of(params, train_config.agent)
     env_states, _ = jax.vmap(env.reset, (0, None))(jax.random.split(key_envs, train_config.agent.num_envs), shown)
@@ -289,7 +302,7 @@ def _greedy(players: tuple[ActorCritic, Predictor | None], params: EnvParams) ->
 
     def act(task_index: Array, observation: Observation, states: Any) -> tuple[Any, None]:
         shown = observation if answers is None else with_answer(observation, answers[task_index])
-        return policy.act(shown), None
+        return policy.on_canvas_of(shown).act(shown), None
 
     return act
 

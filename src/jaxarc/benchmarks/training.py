@@ -53,6 +53,8 @@ def _rows(name: str, experiment: Experiment) -> list[Row]:
         f"{height}x{width}, {agent.num_envs:,} environments x {agent.rollout_steps} steps, {agent.num_epochs} x "
         f"{agent.num_minibatches} minibatches, {network.kind} network of {network.hidden_size}"
     )
+    if sides := experiment.task.canvases:
+        what += f", canvases {sides if sides == 'auto' else ', '.join(map(str, sides))}"
     target = _TARGETS.get(height) if height == width else None
     return [
         Row(f"learning-{name}", what, "steps/s", speed("learning"), target),

@@ -10,9 +10,11 @@ from typing import Any, Final, NamedTuple, Self
 import jax
 import jax.numpy as jnp
 
+from jaxarc.agents.canvases import canvases_of, choose_sides, configs_of
 from jaxarc.agents.experiment import Experiment
-from jaxarc.agents.ppo import collect
-from jaxarc.agents.updates import answer_shown_params, make_params, run_seed, start_seed
+from jaxarc.agents.ppo import TrainConfig, collect
+from jaxarc.agents.updates import answer_shown_params, run_seed, start_seed
+from jaxarc.config import CurriculumConfig
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.envs.structured_actions import BboxAction
@@ -68,29 +70,19 @@ class TrainingParts:
         Raises:
             TaskFormatError, UnknownDatasetError, ValueError: see :func:`jaxarc.datasets.training_pairs.load_pairs`.
         """
-        train_config = experiment.train_config
-        agent = experiment.agent
-        config = experiment.environment
-        params = make_params(load_pairs(experiment.task, config.grid_shape).train, config)
-        state = jax.jit(lambda key: start_seed(key, params, train_config, experiment.curriculum))(jax.random.key(0))
-        policy = state.learner.policy
-        key = jax.random.key(1)
-        shown = answer_shown_params(params, train_config)
-
-        play = jax.jit(lambda states: collect(policy, _ENV, shown, states, key, agent.rollout_steps))
-        for _ in range(math.ceil(config.environment.max_episode_steps / agent.rollout_steps)):
-            state = dataclasses.replace(state, env_states=play(state.env_states)[0])
-        # The environment alone takes the policy's own actions, recorded once, so that
-        # its episodes are like those of training.
-        actions = jax.jit(jax.vmap(policy.to_action))(play(state.env_states)[1].edit)
-        act = jax.jit(lambda states: _take_steps(shown, states, actions))
-
-        learn = jax.jit(lambda state: run_seed(state, params, train_config, _UPDATES_A_CALL, _ENV))
+        rules, agent = experiment.environment, experiment.agent
+        pairs = load_pairs(experiment.task, rules.grid_shape)
+        canvases = canvases_of(pairs.train, rules, choose_sides(experiment.task, pairs.eval))
+        configs = configs_of(experiment.train_config, canvases)
+        programs = [
+            _CanvasPrograms.of(canvas.params, config, experiment.curriculum)
+            for canvas, config in zip(canvases, configs, strict=True)
+        ]
         steps = agent.samples_per_update
         parts = {
-            "environment": _Part(lambda: act(state.env_states), steps),
-            "playing": _Part(lambda: play(state.env_states), steps),
-            "learning": _Part(lambda: learn(state), _UPDATES_A_CALL * steps),
+            "environment": _Part(lambda: [program.act() for program in programs], steps),
+            "playing": _Part(lambda: [program.play() for program in programs], steps),
+            "learning": _Part(lambda: [program.learn() for program in programs], _UPDATES_A_CALL * steps),
         }
         for part in parts.values():
             jax.block_until_ready(part.run())
@@ -107,6 +99,32 @@ class TrainingParts:
                 jax.block_until_ready(part.run())
                 seconds[name] += time.perf_counter() - start
         return Speeds(**{name: rounds * part.num_steps / seconds[name] for name, part in self._parts.items()})
+
+
+class _CanvasPrograms(NamedTuple):
+    """The programs of one canvas of an experiment; it may be the only one."""
+
+    act: Callable[[], Any]
+    play: Callable[[], Any]
+    learn: Callable[[], Any]
+
+    @classmethod
+    def of(cls, params: EnvParams, train_config: TrainConfig, curriculum: CurriculumConfig) -> Self:
+        agent = train_config.agent
+        state = jax.jit(lambda key: start_seed(key, params, train_config, curriculum))(jax.random.key(0))
+        policy = state.learner.policy
+        key = jax.random.key(1)
+        shown = answer_shown_params(params, train_config)
+
+        play = jax.jit(lambda states: collect(policy, _ENV, shown, states, key, agent.rollout_steps))
+        for _ in range(math.ceil(params.config.environment.max_episode_steps / agent.rollout_steps)):
+            state = dataclasses.replace(state, env_states=play(state.env_states)[0])
+        # The environment alone takes the policy's own actions, recorded once, so that
+        # its episodes are like those of training.
+        actions = jax.jit(jax.vmap(policy.to_action))(play(state.env_states)[1].edit)
+        act = jax.jit(lambda states: _take_steps(shown, states, actions))
+        learn = jax.jit(lambda state: run_seed(state, params, train_config, _UPDATES_A_CALL, _ENV))
+        return cls(lambda: act(state.env_states), lambda: play(state.env_states), lambda: learn(state))
 
 
 def _take_steps(params: EnvParams, states: StatisticsState, actions: BboxAction) -> Any:

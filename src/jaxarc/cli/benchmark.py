@@ -82,11 +82,17 @@ def training(
 ) -> None:
     """Measure steps per second with learning and without, and where the time goes.
 
+    An experiment on canvases of several sizes is measured on one canvas, too.
+
     Examples:
         jaxarc benchmark training --experiments ladder_l1 --sizes 256
     """
     names = [name.strip() for name in experiments.split(",")]
-    chosen = {name: read_experiment([f"experiment={name}"]) for name in names}
+    chosen = {}
+    for name in names:
+        chosen[name] = experiment = read_experiment([f"experiment={name}"])
+        if experiment.task.canvases:
+            chosen[f"{name}-one-canvas"] = experiment.replace(task=experiment.task.replace(canvases=()))
     run_benchmark("training", _choose(rows, training_rows(chosen, _parse_sizes(sizes))), quick, cores, output)
 
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from jaxarc.config.build import CheckedConfig, limited
+from jaxarc.config.build import CheckedConfig, limited, spell
 from jaxarc.config.environment_rules import AugmentationConfig
 from jaxarc.constants import MAX_GRID_SIZE, MAX_TRACKED_PAIRS
 
@@ -123,13 +123,27 @@ class TaskConfig(CheckedConfig):
     evaluation_dataset: str = "arc-agi-1/evaluation"  # only evaluated, never learned from
     min_side: int = limited(1, low=1, high=MAX_GRID_SIZE)  # rows and columns of the smallest grids that rules make
     max_side: int = limited(5, low=1, high=MAX_GRID_SIZE)  # tasks with a longer side, in any pair, are left out
+    canvases: tuple[int, ...] | Literal["auto"] = ()  # sides, such as [10,15,20,30]: each task on the smallest; or auto
     num_demonstrations: int = limited(3, low=1, high=MAX_TRACKED_PAIRS - 1)  # pairs of a rule besides the played one
     num_unseen: int = limited(512, low=1, high=2**20)  # evaluation tasks of each rule, for a procedural dataset
 
     def validate(self) -> list[str]:
-        if self.min_side <= self.max_side:
-            return []
-        return [f"min_side must be in [1, {self.max_side}], where max_side is {self.max_side}; got {self.min_side}"]
+        problems = []
+        if self.min_side > self.max_side:
+            problems.append(
+                f"min_side must be in [1, {self.max_side}], where max_side is {self.max_side}; got {self.min_side}"
+            )
+        sides = () if self.canvases == "auto" else self.canvases
+        if any(not 1 <= side <= MAX_GRID_SIZE for side in sides) or list(sides) != sorted(set(sides)):
+            problems.append(f"canvases must rise within 1 .. {MAX_GRID_SIZE}, got {spell(list(sides))}")
+        elif sides and sides[-1] < self.max_side:
+            problems.append(f"the last of canvases must hold max_side={self.max_side}, got {spell(list(sides))}")
+        if self.canvases and self.train_dataset.startswith("procedural/"):
+            problems.append(
+                f"canvases are for tasks that stand in files, and train_dataset={self.train_dataset!r} makes new ones "
+                "on one canvas; leave canvases out"
+            )
+        return problems
 
     def too_large_for(self, grid_shape: tuple[int, int]) -> list[str]:
         """Say in one sentence if tasks may be larger than a canvas."""

@@ -1,5 +1,6 @@
 """A named list of tasks on the host: look one up, choose some, put all on the device."""
 
+import collections
 import dataclasses
 import difflib
 import hashlib
@@ -240,6 +241,36 @@ class TaskSet:
         """
         return dataclasses.replace(self, canvas=grid_shape)
 
+    def by_size(self, sides: Sequence[int] | None = None) -> "tuple[TaskSet, ...]":
+        """Split the tasks by the smallest square canvas that holds each: small grids are then small arrays, too.
+
+        Args:
+            sides: of the canvases, rising; by default at most five, on which all tasks have fewest cells in sum.
+
+        Returns:
+            A set for each canvas that has tasks, padded to it by default, the smallest first.
+
+        Raises:
+            ValueError: the sides do not rise within 1..30, or the last canvas is too small for a task.
+        """
+        largest = [max(task.grid_shape) for task in self.tasks]
+        chosen = tuple(cheapest_sides(largest) if sides is None else map(operator.index, sides))
+        for side in chosen:
+            check_canvas((side, side))
+        if list(chosen) != sorted(set(chosen)):
+            raise ValueError(f"the sides of canvases must rise, got {list(chosen)}; write them from small to large")
+        if not chosen or chosen[-1] < max(largest):
+            task = self.tasks[largest.index(max(largest))]
+            raise ValueError(
+                f"task {task.task_id!r} of {self.name!r} needs a canvas of {max(largest)}x{max(largest)}, and the "
+                f"largest is {chosen[-1] if chosen else 0}; add {max(largest)} to the sides {list(chosen)}"
+            )
+        groups = []
+        for smaller, side in zip((0, *chosen), chosen, strict=False):
+            if tasks := [task for task, needed in zip(self.tasks, largest, strict=True) if smaller < needed <= side]:
+                groups.append(self._subset(tasks).on_canvas((side, side)))
+        return tuple(groups)
+
     def fit(self, grid_shape: tuple[int, int], too_large: str = "refuse") -> "TaskSet":
         """Return the tasks that fit a canvas, padded to it by default.
 
@@ -380,6 +411,36 @@ class TaskSet:
     @cached_property
     def _indices(self) -> dict[str, int]:
         return {task.task_id: index for index, task in enumerate(self.tasks)}
+
+
+def cheapest_sides(largest: Sequence[int], most: int = 5) -> list[int]:
+    """Choose sides of canvases such that tasks on the smallest that holds each have fewest cells in sum.
+
+    Of tasks with largest sides 3, 3, 4 and 10 two canvases are 4 and 10: 3 * 16 + 100 cells, where 3 and 10 have 218.
+
+    Args:
+        largest: of each task, the largest side of its grids.
+        most: number of canvases at most.
+    """
+    counts = collections.Counter(largest)
+    sides = sorted(counts)
+    # cheapest[side]: cells in sum of all tasks up to a side that is a canvas, and the canvases.
+    cheapest = {side: (side**2 * sum(counts[s] for s in sides if s <= side), [side]) for side in sides}
+    for _ in range(most - 1):
+        cheapest = {
+            side: min(
+                [
+                    cheapest[side],
+                    *(
+                        (cells + side**2 * sum(counts[s] for s in sides if below < s <= side), [*chosen, side])
+                        for below, (cells, chosen) in cheapest.items()
+                        if below < side
+                    ),
+                ]
+            )
+            for side in sides
+        }
+    return cheapest[sides[-1]][1]
 
 
 def digest_of(tasks: Iterable[RawTask]) -> str:
