@@ -30,7 +30,7 @@ from jaxarc.unroll import replay_actions, unroll
 from jaxarc.wrappers import EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
 
-Expert = Callable[[Observation], BboxAction]
+Chooser = Callable[[Observation], BboxAction]
 """From ``working_grid`` and ``target_grid``, int8[B, H, W], to the actions of a batch of environments."""
 
 _TOGETHER: Final = 256  # traces that are replayed side by side
@@ -53,7 +53,7 @@ class CloningLosses(NamedTuple):
 
 def clone_expert(
     policy: ActorCritic,
-    expert: Expert,
+    expert: Chooser,
     env: EpisodeStatistics,
     params: EnvParams,
     states: StatisticsState,
@@ -109,7 +109,7 @@ def clone_examples(
 
 def collect_examples(
     policy: EditPolicy,
-    expert: Expert,
+    expert: Chooser,
     env: EpisodeStatistics,
     params: EnvParams,
     states: StatisticsState,
