@@ -111,7 +111,7 @@ def test_a_policy_that_imitates_the_examples_solves_their_pairs(examples, world)
     ("change", "complaint"),
     [
         ({"task_id": "nobody", "unit": ""}, r"line 1: .*'nobody'"),
-        ({"pair_index": 7, "unit": ""}, r"line 1: task 't0' has train pairs 0..0, got pair_index 7"),
+        ({"pair_index": 7, "unit": ""}, r"line 1: task 't0' has 1 train and . test pairs, .*, got train/7"),
         ({"action_format": "mask"}, r"line 1: actions in format 'mask', but policies act in 'bbox'"),
         ({"actions": [[c.SUBMIT + 1, 0, 0, 0, 0]]}, r"line 1, action 0: operation 35 is not among those allowed"),
         ({"actions": [[0, 0, 0, 3, 0]]}, r"line 1, action 0: row 3 is not on the canvas of 3x3"),

@@ -68,7 +68,7 @@ def test_each_line_that_does_not_solve_is_reported_with_the_reason(verify, data)
     for number, reason in (
         (2, "1 actions leave 1 of 2 cells wrong"),
         (3, "no submit at their end"),
-        (4, "'one' has the pairs train/0, "),
+        (4, "'one' has 1 train and "),
         (5, "no dataset, file or folder 'no-such-set'"),
         (6, "has no task 'two'"),
         (7, "not JSON"),

@@ -8,7 +8,7 @@ import pytest
 from jaxarc.datasets import TaskSet
 from jaxarc.experts import InvalidActionError
 from jaxarc.play.episode import HELPED, Episode, WrongMoveError, new_episode_file, read_human_episode
-from jaxarc.play.play_site import Game, StaleEpisodeError
+from jaxarc.play.play_site import PlayedTasks, StaleEpisodeError
 from jaxarc.play.session import Session
 from jaxarc.tasks import RawTask
 from jaxarc.traces import PairId
@@ -120,16 +120,16 @@ def test_two_processes_that_begin_a_pair_in_one_second_do_not_write_into_one_fil
     assert first.name.startswith("2026-01-02_03-04-05-task-test-1-")
 
 
-def test_a_game_goes_round_and_leaves_episodes_behind(tmp_path):
-    game = Game(TASKS, "two", FIRST, "bbox", tmp_path)
-    left = game.episode.name
-    game.go("previous")
-    assert game.episode.pair_id == PairId("a/b c", "train", 0)
-    game.go("random")
-    assert game.episode.pair_id.task_id == "one"
+def test_going_round_the_tasks_leaves_episodes_behind(tmp_path):
+    played = PlayedTasks(TASKS, "two", FIRST, "bbox", tmp_path)
+    left = played.episode.name
+    played.go("previous")
+    assert played.episode.pair_id == PairId("a/b c", "train", 0)
+    played.go("random")
+    assert played.episode.pair_id.task_id == "one"
     with pytest.raises(StaleEpisodeError):
-        game.current(left)
-    assert [one["output"] for one in game.puzzle()["demonstrations"]] == [None, [[3]]]  # not that of the pair in play
+        played.current(left)
+    assert [one["output"] for one in played.puzzle()["demonstrations"]] == [None, [[3]]]  # not that of the pair in play
 
 
 def test_an_episode_goes_on_where_it_was_left(start, tmp_path):

@@ -30,7 +30,7 @@ from jaxarc.unroll import replay_actions, unroll
 from jaxarc.wrappers import EpisodeStatistics
 from jaxarc.wrappers.episode_statistics import StatisticsState
 
-Expert = Callable[[Observation], BboxAction]
+Chooser = Callable[[Observation], BboxAction]
 """From ``working_grid`` and ``target_grid``, int8[B, H, W], to the actions of a batch of environments."""
 
 _TOGETHER: Final = 256  # traces that are replayed side by side
@@ -53,7 +53,7 @@ class CloningLosses(NamedTuple):
 
 def clone_expert(
     policy: ActorCritic,
-    expert: Expert,
+    expert: Chooser,
     env: EpisodeStatistics,
     params: EnvParams,
     states: StatisticsState,
@@ -109,7 +109,7 @@ def clone_examples(
 
 def collect_examples(
     policy: EditPolicy,
-    expert: Expert,
+    expert: Chooser,
     env: EpisodeStatistics,
     params: EnvParams,
     states: StatisticsState,
@@ -259,16 +259,9 @@ def _content(pair: tuple[np.ndarray, np.ndarray]) -> tuple[Any, ...]:
 def _pair_of(line: TraceLine, tasks: TaskSet, finder: PairFinder) -> tuple[np.ndarray, np.ndarray]:
     pair_id = finder.find(line)
     try:
-        task = tasks.raw_task(pair_id.task_id)
-    except UnknownTaskError as error:
+        return tasks.raw_task(pair_id.task_id).pair(pair_id.split, pair_id.pair_index)
+    except (UnknownTaskError, IndexError) as error:
         raise TraceExampleError(f"{line.where}: {error}") from error
-    pairs = task.train if pair_id.split == "train" else task.test
-    if not 0 <= pair_id.pair_index < len(pairs):
-        raise TraceExampleError(
-            f"{line.where}: task {task.task_id!r} has {pair_id.split} pairs 0..{len(pairs) - 1}, got pair_index "
-            f"{pair_id.pair_index}; export the traces again"
-        )
-    return pairs[pair_id.pair_index]
 
 
 def _check(line: TraceLine, params: EnvParams) -> None:

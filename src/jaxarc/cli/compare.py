@@ -21,13 +21,9 @@ from jaxarc.runs import RunFolder
 from jaxarc.runs.folder import read_table
 from jaxarc.runs.kind import KINDS, row_of
 from jaxarc.runs.presentation import mean_number, mean_share, percent
+from jaxarc.runs.run_state import changes_results, fields_of
 
-_NOT_THE_EXPERIMENT: Final = (
-    *("logging.", "checkpoint.", "parallel.", "versions."),
-    *("training.seed", "training.num_seeds", "training.compilation_cache"),
-    *("surrogate.seed", "surrogate.compilation_cache", "surrogate.buffer_size"),
-)
-
+_NOT_THE_EXPERIMENT: Final = ("versions.", "training.seed", "training.num_seeds", "surrogate.seed")
 _SUMMARY: Final = "summary.json"  # of a folder of jaxarc evaluate
 _ROWS: Final = "tasks.jsonl"  # its tasks
 Axis = Literal["steps", "seconds"]
@@ -222,9 +218,8 @@ def _curves(path: Path, metric: str, samples: str) -> dict[int, Curve]:
 def _experiment_fields(file: Path) -> dict[str, Any]:
     try:
         saved = json.loads(file.read_bytes())  # with or without a byte order mark
-        topics = {**saved.pop("environment"), **saved}
-        known = [(topic, content) for topic, content in topics.items() if isinstance(content, dict)]
-        fields = {f"{topic}.{name}": value for topic, content in known for name, value in content.items()}
+        fields = dict(fields_of({topic: content for topic, content in saved.items() if isinstance(content, dict)}))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ComparisonError(f"{file} is not the config of a run: {error!r:.200}") from error
-    return {name: value for name, value in fields.items() if not name.startswith(_NOT_THE_EXPERIMENT)}
+    counts = lambda name: changes_results(name) and not name.startswith(_NOT_THE_EXPERIMENT)
+    return {name: value for name, value in fields.items() if counts(name)}

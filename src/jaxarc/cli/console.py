@@ -96,14 +96,12 @@ def pair_of(task: "RawTask", word: str) -> tuple[str, int]:
     matched = _PAIR.fullmatch(word)
     if matched is None:
         raise typer.BadParameter(f"a pair is train/0, test/0, ..., got {word!r}", param_hint="PAIR")
-    counts = {"train": len(task.train), "test": len(task.test)}
-    if int(matched[2]) >= counts[matched[1]]:
-        raise typer.BadParameter(
-            f"task {task.task_id!r} has {counts['train']} train and {counts['test']} test pairs, counted from 0, got "
-            f"{word}; correct it",
-            param_hint="PAIR",
-        )
-    return matched[1], int(matched[2])
+    split, index = matched[1], int(matched[2])
+    try:
+        task.pair(split, index)
+    except IndexError as error:
+        raise typer.BadParameter(str(error), param_hint="PAIR") from error
+    return split, index
 
 
 def load_own_parts(network: str | None, reward: str | None, game: str | None = None) -> None:

@@ -28,7 +28,7 @@ from jaxarc.traces.trace_files import TraceFileError
 
 if TYPE_CHECKING:
     from jaxarc.play.local_site import LocalSite
-    from jaxarc.play.play_site import Game
+    from jaxarc.play.play_site import PlayedTasks
 
 PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0: any free port.")]
 OpenOption = Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")]
@@ -121,16 +121,16 @@ def play(
         file = output / f"{frames.name}-{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{secrets.token_hex(4)}.jsonl"
         serve(LocalSite(GameSite(frames, file).app(), port, hosts), opens, Console())
         return
-    game = _game(task, pair, action_format, output)
+    played = _played(task, pair, action_format, output)
     console = Console()
-    print_line(console, f"{game.episode.pair_id.node} of {game.dataset}; episodes are saved in {output}")
-    serve(LocalSite(PlaySite(game).app(), port, hosts), opens, console)
+    print_line(console, f"{played.episode.pair_id.node} of {played.dataset}; episodes are saved in {output}")
+    serve(LocalSite(PlaySite(played).app(), port, hosts), opens, console)
 
 
-def _game(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "Game":
+def _played(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "PlayedTasks":
     """Begin an episode, or lay out the one of a file as it was left."""
     from jaxarc.play.episode import HELPED, WrongMoveError, read_human_episode
-    from jaxarc.play.play_site import Game
+    from jaxarc.play.play_site import PlayedTasks
 
     compiling = Console(stderr=True).status("Compiling the environment ...")
     path = Path(task)
@@ -138,17 +138,17 @@ def _game(task: str, pair: str, action_format: ActionFormat, folder: Path) -> "G
         found = find_task(task)
         pair_id = pair_id_of(found.tasks, found.task_id, pair)
         with compiling:
-            return Game(found.tasks, found.dataset, pair_id, action_format, folder)
+            return PlayedTasks(found.tasks, found.dataset, pair_id, action_format, folder)
     line = read_human_episode(path)
     found = FoundTask(load_tasks(line.dataset), line.dataset, line.pair_id.task_id) if line.dataset else None
     tasks, dataset, _ = found or find_task(line.pair_id.task_id)
     with compiling:
         try:
-            game = Game(tasks, dataset, line.pair_id, line.spec.action_format, folder)
-            game.episode.take_up(line.actions, line.spec.expert == HELPED, path)
+            played = PlayedTasks(tasks, dataset, line.pair_id, line.spec.action_format, folder)
+            played.episode.take_up(line.actions, line.spec.expert == HELPED, path)
         except WrongMoveError as error:
             raise TraceFileError(f"{path} cannot be gone on with: {error}") from error
-    return game
+    return played
 
 
 def watch(

@@ -61,19 +61,14 @@ def find_pair(task: RawTask, pair_id: PairId) -> Pair:
     """Return a pair of a task.
 
     Raises:
-        ExpertError: the task has no such pair; the message lists those it has.
+        ExpertError: the task has no such pair; the message says how many there are.
         UnknownAnswerError: its answer is not known.
     """
-    pairs = task.train if pair_id.split == "train" else task.test
-    if not 0 <= pair_id.pair_index < len(pairs):
-        known = [f"train/{index}" for index in range(len(task.train))]
-        known += [f"test/{index}" for index in range(len(task.test))]
-        raise ExpertError(
-            f"task {pair_id.task_id!r} has the pairs {', '.join(known)}, got {pair_id.split}/{pair_id.pair_index}; "
-            "correct the pair, or name the dataset that it is of with --dataset"
-        )
-    where = f"task {pair_id.task_id!r}, {pair_id.split} pair {pair_id.pair_index}"
-    return Pair(*require_answer(pairs[pair_id.pair_index], where))
+    try:
+        pair = task.pair(pair_id.split, pair_id.pair_index)
+    except IndexError as error:
+        raise ExpertError(f"{error}, or name the dataset that it is of with --dataset") from error
+    return Pair(*require_answer(pair, f"task {pair_id.task_id!r}, {pair_id.split} pair {pair_id.pair_index}"))
 
 
 def solved_pair(line: TraceLine, tasks: TaskSet, finder: PairFinder) -> Pair:

@@ -63,10 +63,10 @@ def parse_clauses(text: str) -> dict[str, Any]:
             )
         if key in keywords:
             raise SubsetError(f"the clause {key!r} comes twice in {text!r}; write it once")
-        takes, parse = _CLAUSES[key]
-        keywords[key] = parse(value.strip())
+        form = _CLAUSES[key]
+        keywords[key] = form.parse(value.strip())
         if keywords[key] is None:
-            raise SubsetError(f"the clause {key!r} in {clause!r} takes {takes}, got {value.strip()!r}; correct it")
+            raise SubsetError(f"the clause {key!r} in {clause!r} takes {form.takes}, got {value.strip()!r}; correct it")
     return keywords
 
 
@@ -84,13 +84,13 @@ def choose_tasks(tasks: Sequence[RawTask], set_name: str, conditions: Mapping[st
     # One condition after the other, so that the message names the first one that
     # leaves nothing, and what would leave some.
     kept = tuple(tasks)
-    for name, condition in _CONDITIONS.items():
+    for name, clause in _CLAUSES.items():
         value = conditions.get(name)
-        if value is None or value is False:
+        if clause.is_met is None or value is None or value is False:
             continue
-        left = tuple(task for task in kept if condition.is_met(task, value))
+        left = tuple(task for task in kept if clause.is_met(task, value))
         if not left:
-            raise SubsetError(f"select({name}={value!r}) leaves no task of {set_name!r}; {condition.hint(value, kept)}")
+            raise SubsetError(f"select({name}={value!r}) leaves no task of {set_name!r}; {clause.hint(value, kept)}")
         kept = left
     first = conditions.get("first")
     if first is not None and first < 1:
@@ -109,24 +109,43 @@ def keeps_shape(task: RawTask) -> bool:
     return all(source.shape == target.shape for source, target in task.pairs if target.size)
 
 
-class _Condition(NamedTuple):
-    """One keyword of ``select``."""
+class _Clause(NamedTuple):
+    """One keyword of ``select``: how its value is spelled in a name, and which tasks meet it."""
 
-    is_met: Callable[[RawTask, Any], bool]
-    hint: Callable[[Any, Sequence[RawTask]], str]  # for a value that leaves none of these tasks
+    takes: str
+    parse: Callable[[str], Any]  # None: a wrong value
+    is_met: Callable[[RawTask, Any], bool] | None = None  # None: it does not look at one task after the other
+    hint: Callable[[Any, Sequence[RawTask]], str] = lambda value, tasks: ""  # for a value that leaves none of these
 
 
-def _at_least(name: str, measure: Callable[[RawTask], int]) -> _Condition:
-    return _Condition(
-        lambda task, low: measure(task) >= low,
-        lambda _, tasks: f"the largest of the {len(tasks)} tasks needs {name}={max(map(measure, tasks))} or less",
+def _whole_number(low: int, high: int) -> _Clause:
+    def parse(value: str) -> int | None:
+        number = int(value) if re.fullmatch(r"[0-9]{1,9}", value) else low - 1
+        return number if low <= number <= high else None
+
+    return _Clause(f"a whole number in {low}..{high}", parse)
+
+
+def _at_least(name: str, high: int, measure: Callable[[RawTask], int]) -> _Clause:
+    return _whole_number(1, high)._replace(
+        is_met=lambda task, low: measure(task) >= low,
+        hint=lambda _, tasks: f"the largest of the {len(tasks)} tasks needs {name}={max(map(measure, tasks))} or less",
     )
 
 
-def _at_most(name: str, measure: Callable[[RawTask], int]) -> _Condition:
-    return _Condition(
-        lambda task, high: measure(task) <= high,
-        lambda _, tasks: f"the smallest of the {len(tasks)} tasks needs {name}={min(map(measure, tasks))}",
+def _at_most(name: str, high: int, measure: Callable[[RawTask], int]) -> _Clause:
+    return _whole_number(1, high)._replace(
+        is_met=lambda task, high: measure(task) <= high,
+        hint=lambda _, tasks: f"the smallest of the {len(tasks)} tasks needs {name}={min(map(measure, tasks))}",
+    )
+
+
+def _flag(is_met: Callable[[RawTask], bool], otherwise: str) -> _Clause:
+    return _Clause(
+        "no value",
+        {"": True, "true": True, "false": False}.get,
+        lambda task, _: is_met(task),
+        lambda _, tasks: f"every one of the {len(tasks)} tasks has an output {otherwise}",
     )
 
 
@@ -159,60 +178,28 @@ def _nearest_concepts(concept: str, tasks: Sequence[RawTask]) -> str:
     return f"its concepts: {', '.join(concepts[:20])}"
 
 
-_CONDITIONS: Final[Mapping[str, _Condition]] = {
-    "concept": _Condition(
-        lambda task, concept: normalize_name(task.concept) == normalize_name(concept),
-        _nearest_concepts,
-    ),
-    "same_shape": _Condition(
-        lambda task, _: keeps_shape(task),
-        lambda _, tasks: f"every one of the {len(tasks)} tasks has an output of another shape than its input",
-    ),
-    "output_fits_input": _Condition(
-        lambda task, _: _outputs_fit(task),
-        lambda _, tasks: f"every one of the {len(tasks)} tasks has an output that is higher or wider than its input",
-    ),
-    "min_side": _at_least("min_side", _largest_side),
-    "max_side": _at_most("max_side", _largest_side),
-    "min_demonstrations": _at_least("min_demonstrations", _num_demonstrations),
-    "max_demonstrations": _at_most("max_demonstrations", _num_demonstrations),
-    "min_colors": _at_least("min_colors", _num_colors),
-    "max_colors": _at_most("max_colors", _num_colors),
-}
-
-
-class _Clause(NamedTuple):
-    """How the value of a keyword is spelled in a name."""
-
-    takes: str
-    parse: Callable[[str], Any]  # None: a wrong value
-
-
-def _whole_number(low: int, high: int) -> _Clause:
-    def parse(value: str) -> int | None:
-        number = int(value) if re.fullmatch(r"[0-9]{1,9}", value) else low - 1
-        return number if low <= number <= high else None
-
-    return _Clause(f"a whole number in {low}..{high}", parse)
-
-
 def _ids(value: str) -> list[str] | None:
     ids = value.split("+")
     return ids if all(ids) else None
 
 
-_FLAG: Final = _Clause("no value", {"": True, "true": True, "false": False}.get)
+_IDS: Final = _Clause("task ids with a plus between them", _ids)
 _CLAUSES: Final[Mapping[str, _Clause]] = {
+    "ids": _IDS,
+    "without": _IDS,
+    "concept": _Clause(
+        "a name",
+        lambda value: value or None,
+        lambda task, concept: normalize_name(task.concept) == normalize_name(concept),
+        _nearest_concepts,
+    ),
+    "same_shape": _flag(keeps_shape, "of another shape than its input"),
+    "output_fits_input": _flag(_outputs_fit, "that is higher or wider than its input"),
+    "min_side": _at_least("min_side", MAX_GRID_SIZE, _largest_side),
+    "max_side": _at_most("max_side", MAX_GRID_SIZE, _largest_side),
+    "min_demonstrations": _at_least("min_demonstrations", MAX_TRACKED_PAIRS, _num_demonstrations),
+    "max_demonstrations": _at_most("max_demonstrations", MAX_TRACKED_PAIRS, _num_demonstrations),
+    "min_colors": _at_least("min_colors", NUM_COLORS, _num_colors),
+    "max_colors": _at_most("max_colors", NUM_COLORS, _num_colors),
     "first": _whole_number(1, 10**9 - 1),
-    "max_side": _whole_number(1, MAX_GRID_SIZE),
-    "min_side": _whole_number(1, MAX_GRID_SIZE),
-    "max_demonstrations": _whole_number(1, MAX_TRACKED_PAIRS),
-    "min_demonstrations": _whole_number(1, MAX_TRACKED_PAIRS),
-    "max_colors": _whole_number(1, NUM_COLORS),
-    "min_colors": _whole_number(1, NUM_COLORS),
-    "same_shape": _FLAG,
-    "output_fits_input": _FLAG,
-    "concept": _Clause("a name", lambda value: value or None),
-    "ids": _Clause("task ids with a plus between them", _ids),
-    "without": _Clause("task ids with a plus between them", _ids),
 }

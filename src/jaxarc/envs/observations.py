@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +17,8 @@ from jaxarc.envs.spaces import Box, Dict, Space
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.fusion import materialize_call
 from jaxarc.types import Info, Observation
+
+_Value: TypeAlias = Callable[[Any, PairSource], Observation]  # of an entry, from a state and the pairs that it plays
 
 
 def observe(state: ArcEnvState, source: PairSource, config: JaxArcConfig) -> Observation:
@@ -37,11 +41,12 @@ def observe(state: ArcEnvState, source: PairSource, config: JaxArcConfig) -> Obs
         source: the pairs that the state plays.
         config: the one that the state was made with.
     """
-    entries = _entries(state, source, config)
+    num_slots = 0 if state.demonstrations is None else state.demonstrations.inputs.shape[-2]
+    shown = _entries(config, num_slots)
+    entries = {name: value(state, source) for name, (_, value) in shown.items()}
     if config.observation.layout == "dict":
         return entries if len(entries) > 1 else entries["working_grid"]
-    num_slots = 0 if state.demonstrations is None else state.demonstrations.inputs.shape[-2]
-    boxes = _boxes(_entry_spaces(config, num_slots))
+    boxes = _boxes({name: space for name, (space, _) in shown.items()})
     # Dictionaries are flattened in the order of their sorted names, by JAX and by ``_boxes`` alike.
     parts = [_part(leaf, box, config) for leaf, box in zip(jax.tree.leaves(entries), boxes, strict=True)]
     return jnp.concatenate(parts, axis=-1)
@@ -49,30 +54,51 @@ def observe(state: ArcEnvState, source: PairSource, config: JaxArcConfig) -> Obs
 
 def shows_only_the_grid(config: JaxArcConfig) -> bool:
     """Whether an observation depends on nothing but the working grid."""
-    return config.observation.layout == "dict" and list(_entry_spaces(config, 0)) == ["working_grid"]
+    return config.observation.layout == "dict" and list(_entries(config, 0)) == ["working_grid"]
 
 
-def _entries(state: ArcEnvState, source: PairSource, config: JaxArcConfig) -> dict[str, Observation]:
-    shown = _Grids(config)
+def _entries(config: JaxArcConfig, num_slots: int) -> dict[str, tuple[Space, _Value]]:
+    """List what a config shows, each entry with its space and with how it is read; a row for each that there is."""
     rule = config.observation
-    entries: dict[str, Observation] = {"working_grid": shown.encode(state.canvas.grid)}
-    if rule.reveal_target:
-        entries["target_grid"] = shown.encode(state.canvas.target)
-    if rule.include_input:
-        entries["input_grid"] = shown.encode(source.input_of(state.pair_index))
-    if rule.include_clipboard:
-        entries["clipboard"] = shown.encode(state.canvas.clipboard)
-    if rule.include_selection:
-        entries["selection"] = state.selected
-    if state.demonstrations is not None:
-        entries["demonstrations"] = _demonstrations(state.demonstrations, state.pair_index, shown)
-    if rule.include_operations:
-        entries["operations"] = legal_operation_mask(state, config)
-    if rule.include_step_count:
-        entries["step_count"] = state.step_count
-    if rule.include_submission_count:
-        entries["submission_count"] = state.submission_count
-    return entries
+    limits = config.environment
+    grids = _Grids(config)
+    flags = lambda *shape: Box(0, 1, shape, jnp.bool_)
+    number = lambda high: Box(0, high, (), jnp.int32)
+    of_each = grids.space((num_slots,))
+    demonstrations: dict[str, Space] = {
+        "inputs": of_each,
+        "outputs": of_each,
+        "mask": flags(num_slots),
+        "count": number(num_slots),
+    }
+    table: dict[str, tuple[bool, Space, _Value]] = {
+        "working_grid": (True, grids.space(), lambda state, _: grids.encode(state.canvas.grid)),
+        "target_grid": (rule.reveal_target, grids.space(), lambda state, _: grids.encode(state.canvas.target)),
+        "input_grid": (
+            rule.include_input,
+            grids.space(),
+            lambda state, source: grids.encode(source.input_of(state.pair_index)),
+        ),
+        "clipboard": (rule.include_clipboard, grids.space(), lambda state, _: grids.encode(state.canvas.clipboard)),
+        "selection": (rule.include_selection, flags(*config.grid_shape), lambda state, _: state.selected),
+        "demonstrations": (
+            rule.include_demonstrations,
+            Dict(demonstrations),
+            lambda state, _: _demonstrations(state.demonstrations, state.pair_index, grids),
+        ),
+        "operations": (
+            rule.include_operations,
+            flags(NUM_OPERATIONS),
+            lambda state, _: legal_operation_mask(state, config),
+        ),
+        "step_count": (rule.include_step_count, number(limits.max_episode_steps), lambda state, _: state.step_count),
+        "submission_count": (
+            rule.include_submission_count,
+            number(limits.max_submissions),
+            lambda state, _: state.submission_count,
+        ),
+    }
+    return {name: (space, value) for name, (is_shown, space, value) in table.items() if is_shown}
 
 
 def _demonstrations(pairs: PairTable, pair_index: Int32[Array, "*B"], shown: "_Grids") -> dict[str, Observation]:
@@ -102,43 +128,11 @@ def observation_space(config: JaxArcConfig, num_slots: int) -> Space:
         config: says what is shown.
         num_slots: of demonstrations, where they are shown.
     """
-    entries = _entry_spaces(config, num_slots)
+    entries = {name: space for name, (space, _) in _entries(config, num_slots).items()}
     if config.observation.layout == "dict":
         return Dict(entries) if len(entries) > 1 else entries["working_grid"]
     boxes = _boxes(entries)
     return _joined_space(sum(_size(box, config) for box in boxes), max(int(box.high) for box in boxes), config)
-
-
-def _entry_spaces(config: JaxArcConfig, num_slots: int) -> dict[str, Space]:
-    shown = _Grids(config)
-    rule = config.observation
-    flag = lambda shape: Box(0, 1, shape, jnp.bool_)
-    entries: dict[str, Space] = {"working_grid": shown.space()}
-    for name, is_shown in (
-        ("target_grid", rule.reveal_target),
-        ("input_grid", rule.include_input),
-        ("clipboard", rule.include_clipboard),
-    ):
-        if is_shown:
-            entries[name] = shown.space()
-    if rule.include_selection:
-        entries["selection"] = flag(config.grid_shape)
-    if rule.include_demonstrations:
-        entries["demonstrations"] = Dict(
-            {
-                "inputs": shown.space((num_slots,)),
-                "outputs": shown.space((num_slots,)),
-                "mask": flag((num_slots,)),
-                "count": Box(0, num_slots, (), jnp.int32),
-            }
-        )
-    if rule.include_operations:
-        entries["operations"] = flag((NUM_OPERATIONS,))
-    if rule.include_step_count:
-        entries["step_count"] = Box(0, config.environment.max_episode_steps, (), jnp.int32)
-    if rule.include_submission_count:
-        entries["submission_count"] = Box(0, config.environment.max_submissions, (), jnp.int32)
-    return entries
 
 
 def add_number(
@@ -177,10 +171,10 @@ def _joined_space(size: int, high: int, config: JaxArcConfig) -> Box:
 
 def entry_slices(config: JaxArcConfig, num_slots: int) -> dict[str, slice]:
     """Return the slice of each entry along the last axis of a joined observation; the arguments are its space's."""
-    spaces = _entry_spaces(config, num_slots)
-    sizes = [sum(_size(box, config) for box in _boxes({name: spaces[name]})) for name in sorted(spaces)]
-    ends = list(itertools.accumulate(sizes))
-    return {name: slice(end - size, end) for name, size, end in zip(sorted(spaces), sizes, ends, strict=True)}
+    entries = sorted(_entries(config, num_slots).items())
+    sizes = [sum(_size(box, config) for box in _boxes({name: space})) for name, (space, _) in entries]
+    ends = itertools.accumulate(sizes)
+    return {name: slice(end - size, end) for (name, _), size, end in zip(entries, sizes, ends, strict=True)}
 
 
 def _boxes(spaces: dict[str, Space]) -> list[Box]:

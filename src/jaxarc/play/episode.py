@@ -219,14 +219,11 @@ class Episode:
 
 def _pair_at(pair_id: PairId, session: Session) -> Pair:
     task = session.tasks.raw_task(pair_id.task_id)
-    pairs = task.train if pair_id.split == "train" else task.test
-    if not 0 <= pair_id.pair_index < len(pairs):
-        raise WrongMoveError(
-            f"task {pair_id.task_id} has the {pair_id.split} pairs 0..{len(pairs) - 1}, got {pair_id.pair_index}; name "
-            "one of them"
-        )
-    where = f"task {pair_id.task_id}, {pair_id.split} pair {pair_id.pair_index}"
-    return Pair(*require_answer(pairs[pair_id.pair_index], where))
+    try:
+        pair = task.pair(pair_id.split, pair_id.pair_index)
+    except IndexError as error:
+        raise WrongMoveError(str(error)) from error
+    return Pair(*require_answer(pair, f"task {pair_id.task_id}, {pair_id.split} pair {pair_id.pair_index}"))
 
 
 ALONE: Final = "human"

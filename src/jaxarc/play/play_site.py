@@ -1,4 +1,4 @@
-"""The page for playing: a game, and the requests that the page sends."""
+"""The page for playing: some tasks with the episode of one, and the requests that the page sends."""
 
 import json
 import random
@@ -34,7 +34,7 @@ class StaleEpisodeError(JaxarcError, ValueError):
     """A request for an episode that is no longer open."""
 
 
-class Game:
+class PlayedTasks:
     """Some tasks, and the current episode."""
 
     def __init__(self, tasks: TaskSet, dataset: str, pair_id: PairId, action_format: ActionFormat, folder: Path):
@@ -152,10 +152,10 @@ class RequestError(JaxarcError, ValueError):
 
 
 class PlaySite:
-    """Answers the requests of the page; a lock lets one at a time use the game."""
+    """Answers the requests of the page; a lock lets one at a time use the tasks."""
 
-    def __init__(self, game: Game):
-        self._game = game
+    def __init__(self, played: PlayedTasks):
+        self._played = played
         self._lock = threading.Lock()
 
     def app(self) -> Starlette:
@@ -188,33 +188,37 @@ class PlaySite:
         return answer
 
     def _show(self, request: dict[str, Any]) -> dict[str, Any]:
-        return {"puzzle": self._game.puzzle(), "board": self._game.episode.board()}
+        return {"puzzle": self._played.puzzle(), "board": self._played.episode.board()}
 
     def _tasks(self, request: dict[str, Any]) -> dict[str, Any]:
-        return {"tasks": self._game.tasks.task_ids}
+        return {"tasks": self._played.tasks.task_ids}
 
     def _act(self, request: dict[str, Any]) -> dict[str, Any]:
         action = field_of(request, "action", list)
         if not action or any(type(number) is not int for number in action):
             raise RequestError("'action' is a list of whole numbers, the operation first")
-        episode = self._game.current(request.get("episode"))
+        episode = self._played.current(request.get("episode"))
         episode.act(tuple(action))
         return {"board": episode.board()}
 
     def _rewind(self, request: dict[str, Any]) -> dict[str, Any]:
-        episode = self._game.current(request.get("episode"))
+        episode = self._played.current(request.get("episode"))
         episode.rewind(field_of(request, "to", int))
         return {"board": episode.board()}
 
     def _hint(self, request: dict[str, Any]) -> dict[str, Any]:
-        episode = self._game.current(request.get("episode"))
+        episode = self._played.current(request.get("episode"))
         action = episode.hint()
-        return {"action": action, "words": describe_action(action, self._game.action_format), "board": episode.board()}
+        return {
+            "action": action,
+            "words": describe_action(action, self._played.action_format),
+            "board": episode.board(),
+        }
 
     def _go(self, request: dict[str, Any]) -> dict[str, Any]:
         task = field_of(request, "task", str)
         if "split" not in request and task in DIRECTIONS:
-            self._game.go(task)
+            self._played.go(task)
         else:
             split = field_of(request, "split", str)
             action_format = request.get("format")
@@ -222,11 +226,11 @@ class PlaySite:
                 raise RequestError(
                     f"'split' is train or test, 'format' point, bbox or mask; got {split!r}, {action_format!r:.80}"
                 )
-            self._game.start(PairId(task, split, field_of(request, "pair", int)), action_format)
+            self._played.start(PairId(task, split, field_of(request, "pair", int)), action_format)
         return self._show(request)
 
     def _save(self, request: dict[str, Any]) -> dict[str, Any]:
-        episode = self._game.current(request.get("episode"))
+        episode = self._played.current(request.get("episode"))
         episode.save()
         return {"board": episode.board()}
 

@@ -20,11 +20,11 @@ State: TypeAlias = Any
 
 _FIXED: Final = ("parallel.over",)  # of the topics below: it says which environments make a minibatch
 _MOST_LISTED: Final = 20  # differences
-_FREE: Final = (
-    *("logging.", "checkpoint.", "parallel.", "surrogate_mesh.", "training.max_seconds", "training.compilation_cache"),
-    "training.stop_at_solve_rate",
-    *("surrogate.max_seconds", "surrogate.compilation_cache", "surrogate.buffer_size"),
+_WITHOUT_EFFECT: Final = (
+    *("logging.", "checkpoint.", "parallel.", "surrogate_mesh.", "training.compilation_cache"),
+    *("surrogate.compilation_cache", "surrogate.buffer_size"),
 )
+_FREE: Final = (*_WITHOUT_EFFECT, "training.max_seconds", "training.stop_at_solve_rate", "surrogate.max_seconds")
 
 
 @dataclass(frozen=True)
@@ -183,6 +183,11 @@ def fields_of(experiment: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for topic, fields in by_topic(experiment).items():
         for name, value in fields.items():
             yield f"{topic}.{name}", list(value) if isinstance(value, tuple) else value
+
+
+def changes_results(name: str) -> bool:
+    """Whether runs that differ in a field, named as by :func:`fields_of`, learn differently up to their ends."""
+    return name in _FIXED or not name.startswith(_WITHOUT_EFFECT)
 
 
 def require_same_run(experiment: RunConfig) -> None:

@@ -7,7 +7,7 @@ import abc
 import dataclasses
 import itertools
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import equinox as eqx
 import jax
@@ -19,7 +19,7 @@ from jaxarc.device_arrays import own_arrays
 from jaxarc.fusion import compiles_for_cpu, compute_once
 from jaxarc.prng import as_typed_key
 from jaxarc.tasks.augmentation import turn_all
-from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits, pad_grids
+from jaxarc.tasks.raw_task import Pair, RawTask, check_canvas, check_fits, pad_grids
 from jaxarc.tasks.registry import register_task
 from jaxarc.types import JaxArcTask, PRNGKey
 
@@ -174,34 +174,40 @@ def pack_tasks(tasks: Sequence[RawTask], grid_shape: tuple[int, int]) -> TaskBuf
     Raises:
         ValueError: there is no task, one does not fit the canvas, or ``grid_shape`` is not a canvas.
     """
+    arrays = packed_pairs(tasks, grid_shape, [task.pairs for task in tasks])
+    counts = {
+        "num_train": np.array([len(task.train) for task in tasks], np.int32),
+        "num_test": np.array([len(task.test) for task in tasks], np.int32),
+    }
+    most_train = max(len(task.train) for task in tasks)
+    return TaskBuffer(**jax.device_put(arrays | counts), grid_shape=check_canvas(grid_shape), most_train=most_train)
+
+
+def packed_pairs(
+    tasks: Sequence[RawTask], grid_shape: tuple[int, int], pairs: Sequence[Sequence[Pair]]
+) -> dict[str, Any]:
+    """Lay the pairs of each task out in NumPy, for one transfer, by the names of their fields; register the ids.
+
+    Raises:
+        ValueError: there is no task, one does not fit the canvas, or ``grid_shape`` is not a canvas.
+    """
     if not tasks:
         raise ValueError("a task buffer needs at least one task, got none; pass the tasks to play")
     height, width = check_canvas(grid_shape)
     for task in tasks:
         check_fits(task, (height, width))
-    # Everything is laid out in NumPy and goes to the device in one transfer. The first rows are running sums of the
-    # counts: tasks of 4, 4 and 3 pairs begin at 0, 4 and 8.
-    pairs = [pair for task in tasks for pair in task.pairs]
-    counts = [len(task.pairs) for task in tasks]
-    arrays = (
-        pad_grids([pair[0] for pair in pairs], (height, width)).reshape(len(pairs), height * width),
-        pad_grids([pair[1] for pair in pairs], (height, width)).reshape(len(pairs), height * width),
-        np.array(list(itertools.accumulate(counts[:-1], initial=0)), np.int32),
-        np.array([len(task.train) for task in tasks], np.int32),
-        np.array([len(task.test) for task in tasks], np.int32),
-        np.array([register_task(task.task_id) for task in tasks], np.int32),
+    inputs, outputs = (
+        pad_grids([pair[side] for of_task in pairs for pair in of_task], (height, width)).reshape(-1, height * width)
+        for side in (0, 1)
     )
-    inputs, outputs, first_pair, num_train, num_test, registry_index = jax.device_put(arrays)
-    return TaskBuffer(
-        inputs=inputs,
-        outputs=outputs,
-        first_pair=first_pair,
-        num_train=num_train,
-        num_test=num_test,
-        registry_index=registry_index,
-        grid_shape=(height, width),
-        most_train=max(len(task.train) for task in tasks),
-    )
+    # Running sums of the counts: tasks of 4, 4 and 3 pairs begin at 0, 4 and 8.
+    first_pair = itertools.accumulate((len(of_task) for of_task in pairs[:-1]), initial=0)
+    return {
+        "inputs": inputs,
+        "outputs": outputs,
+        "first_pair": np.array(list(first_pair), np.int32),
+        "registry_index": np.array([register_task(task.task_id) for task in tasks], np.int32),
+    }
 
 
 def buffer_of_task(task: JaxArcTask) -> TaskBuffer:

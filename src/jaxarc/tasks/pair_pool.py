@@ -11,9 +11,8 @@ from jaxtyping import Array, Int8, Int32, UInt32
 from jaxarc.constants import MAX_TRACKED_PAIRS
 from jaxarc.device_arrays import own_arrays
 from jaxarc.prng import as_typed_key, to_index
-from jaxarc.tasks.buffer import TaskGenerator
-from jaxarc.tasks.raw_task import NUM_SHOWN, RawTask, check_canvas, check_fits, pad_grids
-from jaxarc.tasks.registry import register_task
+from jaxarc.tasks.buffer import TaskGenerator, packed_pairs
+from jaxarc.tasks.raw_task import NUM_SHOWN, RawTask, check_canvas
 from jaxarc.types import PRNGKey
 
 
@@ -84,38 +83,21 @@ def pack_pool_tasks(
         ValueError: there is no task, one has fewer pairs than an episode needs or does not fit the canvas, or a number
             is out of range.
     """
-    if not tasks:
-        raise ValueError("a pool of pairs needs at least one task, got none; pass the tasks to play")
     for name, count in (("num_train", num_train), ("num_test", num_test)):
         if not 1 <= count <= MAX_TRACKED_PAIRS:
             raise ValueError(f"{name} must be in 1..{MAX_TRACKED_PAIRS}, got {count}; change it")
-    height, width = check_canvas(grid_shape)
-    counts = []
     for task in tasks:
-        check_fits(task, (height, width))
-        counts.append(len(task.all_pairs))
-        if counts[-1] < num_train + num_test:
+        if len(task.all_pairs) < num_train + num_test:
             raise ValueError(
-                f"task {task.task_id!r} has {counts[-1]} pairs, and an episode draws {num_train} + {num_test}; lower "
-                "num_train, or leave the task out"
+                f"task {task.task_id!r} has {len(task.all_pairs)} pairs, and an episode draws {num_train} + "
+                f"{num_test}; lower num_train, or leave the task out"
             )
-    pairs = [pair for task in tasks for pair in task.all_pairs]
-    arrays = (
-        pad_grids([pair[0] for pair in pairs], (height, width)).reshape(len(pairs), height * width),
-        pad_grids([pair[1] for pair in pairs], (height, width)).reshape(len(pairs), height * width),
-        (np.cumsum(counts) - counts).astype(np.int32),
-        np.array(counts, np.int32),
-        np.array([register_task(task.task_id) for task in tasks], np.int32),
-    )
-    inputs, outputs, first_pair, pair_count, registry_index = jax.device_put(arrays)
+    arrays = packed_pairs(tasks, grid_shape, [task.all_pairs for task in tasks])
+    pair_count = np.array([len(task.all_pairs) for task in tasks], np.int32)
     return PairPool(
-        inputs=inputs,
-        outputs=outputs,
-        first_pair=first_pair,
-        pair_count=pair_count,
-        registry_index=registry_index,
-        grid_shape=(height, width),
+        **jax.device_put(arrays | {"pair_count": pair_count}),
+        grid_shape=check_canvas(grid_shape),
         num_train=num_train,
         num_test=num_test,
-        most_pairs=max(counts),
+        most_pairs=max(len(task.all_pairs) for task in tasks),
     )

@@ -101,6 +101,20 @@ class RawTask:
         """Demonstrations, tests, then the pool."""
         return self.train + self.test + self.pool
 
+    def pair(self, split: str, index: int) -> Pair:
+        """Return a pair of the split ``"train"`` or ``"test"``.
+
+        Raises:
+            IndexError: there is no such pair; the message says how many there are.
+        """
+        pairs = self.train if split == "train" else self.test
+        if not 0 <= index < len(pairs):
+            raise IndexError(
+                f"task {self.task_id!r} has {len(self.train)} train and {len(self.test)} test pairs, counted from 0, "
+                f"got {split}/{index}; correct it"
+            )
+        return pairs[index]
+
     @property
     def has_answers(self) -> bool:
         """Whether the output of every test pair is known."""

@@ -19,7 +19,7 @@ from jaxarc.datasets import load_tasks
 from jaxarc.datasets.archives import ARCHIVES, Archive, any_json
 from jaxarc.datasets.installed import has_published_set, read_installed
 from jaxarc.evaluation import read_submission
-from jaxarc.play.play_site import Game
+from jaxarc.play.play_site import PlayedTasks
 from jaxarc.profiling import enable_compilation_cache
 from jaxarc.runs import RunFolder
 from jaxarc.runs.checkpoint import CheckpointRecord, Checkpoints, load_checkpoint, read_checkpoint
@@ -222,7 +222,7 @@ class PlayCommand:
         if self.compiled is not None:
             enable_compilation_cache(self.compiled)
         tasks = load_tasks(str(self.tasks))
-        game = Game(tasks, "tasks", PairId(tasks.task_ids[0], "train", 0), "bbox", folder / "plays")
+        game = PlayedTasks(tasks, "tasks", PairId(tasks.task_ids[0], "train", 0), "bbox", folder / "plays")
         for _ in range(_GAMES):
             for number, action in enumerate(_FILL, start=1):
                 game.episode.act(action)

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from campaign.inputs.input_target import Maker, Target, parsed_json, require
 from campaign.inputs.task_inputs import small_tasks
 from jaxarc.play.local_site import Guard
-from jaxarc.play.play_site import Game, PlaySite
+from jaxarc.play.play_site import PlayedTasks, PlaySite
 from jaxarc.play.watch_site import RunView, WatchSite
 from jaxarc.runs import RunFolder
 from jaxarc.runs.folder import RunFolderError
@@ -26,7 +26,7 @@ _HOST: Final = f"127.0.0.1:{_PORT}"
 
 def play_requests(folder: Path) -> Target:
     """Requests that passed the guard, one after the other, in one game."""
-    app = PlaySite(Game(small_tasks(), "small", PairId("one", "train", 0), "bbox", folder)).app()
+    app = PlaySite(PlayedTasks(small_tasks(), "small", PairId("one", "train", 0), "bbox", folder)).app()
 
     def read(content: bytes) -> None:
         requests = parsed_json(content)

@@ -33,11 +33,11 @@ export function drawChart(figure, chart, rows, axis) {
   const picture = make("svg", { viewBox: `0 0 ${size.width} ${size.height}`, role: "img", "aria-label": describe(chart, series, axis) });
   picture.append(frame(size, values, ticks(from, to).filter((at) => from <= at && at <= to), x, y, chart.isShare, axis));
   series.forEach((one, index) => {
-    const group = svg("g", {});
+    const group = make("g", {});
     group.style.setProperty("--series", `var(--series-${index % 4})`);
     if (one.seeds.length > 1) for (const line of one.seeds) group.append(make("path", { class: "seed", d: pathOf(line, x, y) }));
     group.append(make("path", { class: "mean", d: pathOf(one.mean, x, y) }));
-    if (one.mean.length === 1) group.append(svg("circle", { class: "dot", cx: x(one.mean[0][0]), cy: y(one.mean[0][1]), r: 3 }));
+    if (one.mean.length === 1) group.append(make("circle", { class: "dot", cx: x(one.mean[0][0]), cy: y(one.mean[0][1]), r: 3 }));
     picture.append(group);
   });
   const tell = (at) => readingAt(series, at, axis, chart.isShare);
@@ -75,18 +75,18 @@ function caption(chart, series) {
 }
 
 function frame({ width, height }, values, xValues, x, y, isShare, axis) {
-  const group = svg("g", {});
+  const group = make("g", {});
   for (const value of values) {
     group.append(make("path", { class: "frame", d: `M${LEFT} ${y(value)}H${width - RIGHT}` }));
-    group.append(svg("text", { x: LEFT - 5, y: y(value) + 3, "text-anchor": "end" }, say(value, isShare)));
+    group.append(make("text", { x: LEFT - 5, y: y(value) + 3, "text-anchor": "end" }, say(value, isShare)));
   }
   const bottom = height - BOTTOM;
   for (const at of xValues) {
     group.append(make("path", { class: "frame", d: `M${x(at)} ${bottom}v4` }));
     const anchor = x(at) > width - 3 * RIGHT ? "end" : "middle";
-    group.append(svg("text", { x: x(at), y: bottom + 14, "text-anchor": anchor }, short(at)));
+    group.append(make("text", { x: x(at), y: bottom + 14, "text-anchor": anchor }, short(at)));
   }
-  group.append(svg("text", { class: "axis-name", x: width - RIGHT, y: height - 3, "text-anchor": "end" }, axis.replaceAll("_", " ")));
+  group.append(make("text", { class: "axis-name", x: width - RIGHT, y: height - 3, "text-anchor": "end" }, axis.replaceAll("_", " ")));
   return group;
 }
 
@@ -153,11 +153,4 @@ export function short(value) {
   if (size >= 1e4) return `${Number((value / 1e3).toFixed(size >= 1e5 ? 0 : 1))} k`;
   if (size >= 100 || Number.isInteger(value)) return value.toFixed(0);
   return size < 0.001 ? value.toExponential(1).replace(".0", "") : String(Number(value.toPrecision(3)));
-}
-
-function svg(name, attributes, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
-  return element;
 }

@@ -1,13 +1,14 @@
 // Grids as SVG, and the lines around cells.
 
 const SVG = "http://www.w3.org/2000/svg";
+const DRAWN = new Set(["svg", "g", "path", "circle", "text"]);
 export const COLOR_NAMES = [
   "black", "blue", "red", "green", "yellow", "gray", "magenta", "orange", "light blue", "maroon",
 ];
 
 /** Make an element with attributes and children. */
 export function make(name, attributes = {}, ...children) {
-  const element = name === "svg" || name === "path" ? document.createElementNS(SVG, name) : document.createElement(name);
+  const element = DRAWN.has(name) ? document.createElementNS(SVG, name) : document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (value !== null && value !== false) element.setAttribute(key, value === true ? "" : value);
   }
