@@ -36,7 +36,7 @@ from jaxarc.wrappers.flat_actions import FlatActions
 _INTEGERS: Final = (int, np.int64, np.int32)
 
 
-def plays_on_host(env: Environment[Any], params: EnvParams) -> bool:
+def plays_on_host(env: Environment[Any, Any], params: EnvParams) -> bool:
     """Whether :class:`HostEpisodes` gives what the compiled programs of an environment give."""
     config = params.config
     inner = env.env if isinstance(env, FlatActions) else env
@@ -67,7 +67,7 @@ class HostEpisodes:
         space: Gymnasium's of the actions.
     """
 
-    def __init__(self, env: Environment[Any], params: EnvParams, space: spaces.Space):
+    def __init__(self, env: Environment[Any, Any], params: EnvParams, space: spaces.Space):
         functions = host_functions()
         assert functions is not None, "there is a library where plays_on_host is true"
         self._step, self._reset = functions
@@ -289,12 +289,12 @@ def _task_arrays(params: EnvParams) -> dict[str, np.ndarray | None]:
 
 
 @jax.jit
-def _start(env: Environment[Any], key: Any, params: EnvParams, chosen: dict[str, Any]) -> Packed:
+def _start(env: Environment[Any, Any], key: Any, params: EnvParams, chosen: dict[str, Any]) -> Packed:
     return _pack_start(*env.reset(key, params, **chosen), params)
 
 
 @jax.jit
-def _start_next(env: Environment[Any], state: Any, params: EnvParams) -> Packed:
+def _start_next(env: Environment[Any, Any], state: Any, params: EnvParams) -> Packed:
     return _pack_start(*env.reset_next(state, params), params)
 
 

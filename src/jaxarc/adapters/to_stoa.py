@@ -16,9 +16,10 @@ except ImportError as error:
     raise ImportError("StoaEnvironment needs stoa-env; pip install stoa-env") from error
 
 from jaxarc.adapters.conversion import action_of_fields, action_of_vector, field_sizes
-from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
+from jaxarc.envs.spaces import ActionSpace
+from jaxarc.interface import Environment
+from jaxarc.spaces import Box, Dict, Discrete, Space
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.wrappers.wrapper import AutoReset, resets_itself
 
@@ -63,7 +64,7 @@ class StoaEnvironment(stoa.Environment):
         ValueError: the environment is an ``AutoReset`` already.
     """
 
-    def __init__(self, env: Environment[Any], params: EnvParams, auto_reset: bool = True):
+    def __init__(self, env: Environment[Any, Any], params: EnvParams, auto_reset: bool = True):
         if not isinstance(env, Environment) or not isinstance(params, EnvParams):
             kinds = f"{type(env).__name__} and {type(params).__name__}"
             raise TypeError(f"an environment and its params were expected, got {kinds}; jaxarc.make returns both")

@@ -23,11 +23,11 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float32, Int32, Key, PyTree, UInt32
 
 from jaxarc.device_arrays import own_arrays
-from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import fold_in_each
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.fusion import compiles_for_cpu
+from jaxarc.interface import Environment
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, envs_per_device, is_array, local_rows, padded_size
 from jaxarc.parallel.rollout_metrics import (
     EpisodeMetrics,
@@ -85,7 +85,7 @@ class Program(NamedTuple):
 
 
 def make_statics(
-    env: Environment[Any],
+    env: Environment[Any, Any],
     params: EnvParams,
     policy: Policy,
     num_envs: int,
@@ -288,7 +288,7 @@ def _sharded(shapes: Any, spec: Any, statics: RolloutStatics) -> Any:
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), shapes)
 
 
-def _unflatten(statics: RolloutStatics, arrays: Any) -> tuple[Environment[Any], EnvParams, Policy]:
+def _unflatten(statics: RolloutStatics, arrays: Any) -> tuple[Environment[Any, Any], EnvParams, Policy]:
     """Put arrays, or all leaves, back into environment, params and policy."""
     rest = iter(arrays)
     leaves = [next(rest) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf for leaf in statics.leaves]

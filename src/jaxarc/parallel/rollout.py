@@ -18,9 +18,9 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jaxtyping import Array, PyTree, UInt32
 
-from jaxarc.envs.compilation import require_own_jax
-from jaxarc.envs.environment import Environment
+from jaxarc.compilation import require_own_jax
 from jaxarc.envs.params import EnvParams
+from jaxarc.interface import Environment
 from jaxarc.parallel.memory import available_memory, require_memory, size_of
 from jaxarc.parallel.mesh import (
     DATA,
@@ -105,7 +105,7 @@ class CompiledRollout:
         bytes_per_device: memory in use while it runs, arguments and results included; None where XLA does not say.
     """
 
-    def __init__(self, env: Environment[Any], statics: RolloutStatics, lengths: list[int]):
+    def __init__(self, env: Environment[Any, Any], statics: RolloutStatics, lengths: list[int]):
         self._env = env
         self._statics = statics
         self._lengths = lengths
@@ -194,7 +194,7 @@ class CompiledRollout:
 
 
 def rollout(
-    env: Environment[Any],
+    env: Environment[Any, Any],
     params: EnvParams,
     policy: Policy,
     key: PRNGKey,
@@ -258,7 +258,7 @@ def rollout(
 
 
 def compile_rollout(
-    env: Environment[Any],
+    env: Environment[Any, Any],
     params: EnvParams,
     policy: Policy,
     num_envs: int,

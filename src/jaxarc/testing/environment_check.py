@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Bool, PyTree
 
 from jaxarc.constants import NUM_COLORS, PADDING
-from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.errors import JaxarcError
+from jaxarc.interface import Environment
 from jaxarc.prng import as_typed_key, from_key_data
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.testing.random_rollout import (
@@ -62,12 +62,12 @@ class EnvironmentCheckError(JaxarcError, AssertionError):
 
 
 def check_environment(
-    env: Environment[Any],
+    env: Environment[Any, Any],
     params: EnvParams,
     key: PRNGKey | None = None,
     num_envs: int = 8,
     num_steps: int | None = None,
-    make_env: Callable[[EnvParams], Environment[Any]] | None = None,
+    make_env: Callable[[EnvParams], Environment[Any, Any]] | None = None,
 ) -> CheckReport:
     """Check that an environment keeps its contract: types, spaces, endings, purity, resets, secrecy.
 
@@ -158,7 +158,7 @@ class _Log:
             raise EnvironmentCheckError(self.failures)
 
 
-def _trace(env: Environment[Any], params: EnvParams, key: PRNGKey) -> dict[str, Any]:
+def _trace(env: Environment[Any, Any], params: EnvParams, key: PRNGKey) -> dict[str, Any]:
     """Return shapes and dtypes of what each method returns; nothing is compiled or computed."""
     state, observation = jax.eval_shape(env.reset, key, params)
     action = jax.eval_shape(lambda key: env.action_space(params).sample(key), key)
@@ -254,7 +254,9 @@ def _changes_after_the_end(run: RandomRollout) -> Iterator[str]:
         yield f"a step in a state that is done has a reward, after {_where(rewarded)}; return 0 there"
 
 
-def _impure_calls(env: Environment[Any], params: EnvParams, run: RandomRollout, play: RolloutFunction) -> Iterator[str]:
+def _impure_calls(
+    env: Environment[Any, Any], params: EnvParams, run: RandomRollout, play: RolloutFunction
+) -> Iterator[str]:
     """Play the last environment of the batch again by hand, each call twice, and the whole batch once more."""
 
     def call(name: str, recorded: PyTree, *args: Any) -> tuple[Any, str | None]:
@@ -288,7 +290,7 @@ def _one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
-def _other_step_and_reset(env: Environment[Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
+def _other_step_and_reset(env: Environment[Any, Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
     """Compare an environment's own ``step_and_reset``, of which auto-reset is made, with that of the base class."""
     playing = ~run.steps.done[:-1] | (_FINAL in run.steps.info)  # states [N, ...] from which an agent goes on
     states, actions = at(run.steps.state, slice(-1)), at(run.steps.action, slice(1, None))
@@ -315,12 +317,12 @@ def _why_nothing_is_hidden(params: EnvParams) -> str | None:
 
 
 def _leaks(
-    env: Environment[Any],
+    env: Environment[Any, Any],
     params: EnvParams,
     run: RandomRollout,
     play: RolloutFunction,
     key: PRNGKey,
-    make_env: Callable[[EnvParams], Environment[Any]] | None,
+    make_env: Callable[[EnvParams], Environment[Any, Any]] | None,
 ) -> Iterator[str]:
     """Play the same keys with other answers: nothing that is shown may change until a scored submit tells of one."""
     num_envs, num_steps = run.steps.done.shape[::-1]

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32, PyTree, UInt32
 
-from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
+from jaxarc.interface import Environment
 from jaxarc.prng import from_key_data
 
 
@@ -49,7 +49,7 @@ class RandomRollout(NamedTuple):
 RolloutFunction = Callable[[EnvParams, UInt32[Array, "B words"]], RandomRollout]
 
 
-def compile_rollout(env: Environment[Any], num_steps: int) -> RolloutFunction:
+def compile_rollout(env: Environment[Any, Any], num_steps: int) -> RolloutFunction:
     """Return a function that plays random actions: vmap over environments inside a scan over steps, under jit.
 
     The actions of an environment depend on its own key alone: action ``n`` is drawn with ``fold_in(key, n)``.

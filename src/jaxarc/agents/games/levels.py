@@ -14,14 +14,15 @@ from jaxarc.agents.policy import ActorCritic
 from jaxarc.agents.ppo import TrainConfig
 from jaxarc.agents.updates import environment_of, make_params, make_policy, play_all
 from jaxarc.config import AgentConfig, GameConfig, JaxArcConfig
-from jaxarc.envs.environment import Environment, Step
 from jaxarc.evaluation import TaskResults
 from jaxarc.games import GameEnvironment, GameParams, GameState, GridGame, game
-from jaxarc.games.engine import NOT_FINISHED, WIN
-from jaxarc.games.game import ACTION_NAMES
+from jaxarc.games.engine import NOT_FINISHED, OUTSIDE, WIN
+from jaxarc.games.game import ACTION_NAMES, HEX_COLORS
 from jaxarc.games.scoring import game_score
+from jaxarc.interface import Environment, Step
 from jaxarc.parallel.mesh import UNSHARDED, DataShard
 from jaxarc.prng import as_typed_key, from_key_data, to_randint, to_uniform
+from jaxarc.spaces import Box, Discrete
 from jaxarc.tasks import uniform_weights
 from jaxarc.tasks.buffer import sample_task_index
 from jaxarc.types import Info, Observation, PRNGKey
@@ -118,7 +119,7 @@ def _rows(params: GameParams) -> UInt32[np.ndarray, "L words"]:
 @final
 @jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
-class LevelEpisodes(Environment[GameState]):
+class LevelEpisodes(Environment[GameState, Any]):
     """A game whose episodes play one level each, drawn by the weights of the params; it resets itself.
 
     An action is a number of :class:`jaxarc.games.GameEnvironment`. ``info`` has the keys that training reads:
@@ -165,6 +166,12 @@ class LevelEpisodes(Environment[GameState]):
     def info(self, state: GameState, params: Any) -> Info:
         terminated = state.status != NOT_FINISHED
         return {"terminated": terminated, "truncated": ~terminated & (state.step_count >= params.max_steps)}
+
+    def action_space(self, params: Any) -> Discrete:
+        return Discrete(self._env.num_actions)
+
+    def observation_space(self, params: Any) -> Box:
+        return Box(OUTSIDE, len(HEX_COLORS) - 1, self.game.shape, jnp.int8)
 
     @property
     def _env(self) -> GameEnvironment:
