@@ -36,7 +36,8 @@ LEAF = {
     "lazy",
     "jobs",
 }
-CORE = LEAF | {"config", "utils", "envs", "tasks.task", "tasks.buffer", "unroll"}
+NEUTRAL = {"compilation", "rows", "spaces", "interface"}  # what environments of every kind are made of
+CORE = LEAF | NEUTRAL | {"config", "utils", "envs", "tasks.task", "tasks.buffer", "unroll"}
 TASKS = {"tasks", "datasets"}
 MAY_IMPORT = {  # folder or top-level module -> what it may import besides itself
     "constants": set(),
@@ -55,17 +56,21 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "prng": {"constants", "types", "device_arrays"},
     "config": LEAF,
     "utils": LEAF,
+    "compilation": LEAF | {"utils"},
+    "rows": LEAF,
+    "spaces": LEAF,
+    "interface": LEAF | {"compilation", "rows", "spaces"},
     "tasks": LEAF | {"config", "utils"},
     "datasets": LEAF | {"config", "tasks"},
-    "envs": LEAF | {"config", "utils", "tasks.task", "tasks.buffer", "tasks.augmentation"},
-    "unroll": LEAF | {"envs"},
+    "envs": LEAF | NEUTRAL | {"config", "utils", "tasks.task", "tasks.buffer", "tasks.augmentation"},
+    "unroll": LEAF | NEUTRAL | {"envs"},
     "parallel": CORE | TASKS,
     "wrappers": CORE | {"stoix_adapter"},
     "registration": CORE | TASKS | {"wrappers", "flax_states"},
     "display": CORE | TASKS | {"wrappers", "render"},
     "render": LEAF | {"envs.state", "envs.operations", "tasks.raw_task"},
     "io": LEAF | {"utils", "tasks.registry"},
-    "games": LEAF,
+    "games": LEAF | NEUTRAL | {"tasks.buffer"},
     "flax_states": CORE | TASKS | {"wrappers", "games"},
     "gymnasium_ids": {"constants", "datasets", "tasks"},
     "adapters": CORE | TASKS | {"wrappers", "registration", "render", "flax_states", "games", "gymnasium_ids"},
@@ -105,7 +110,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
 }
 MAY_IMPORT_ANYTHING = {"__init__", "__main__", "cli"}
 # All that `make` and a step reach; games where flax is imported, whose serialization takes their states.
-FRONT_DOOR = LEAF | {"config", "utils", "envs", "wrappers", "flax_states", "games"} | TASKS
+FRONT_DOOR = LEAF | NEUTRAL | {"config", "utils", "envs", "wrappers", "flax_states", "games"} | TASKS
 ONLY_IN = {  # a library from outside -> the only folders that may import it
     "hydra": {"cli"},
     "omegaconf": {"cli"},

@@ -29,7 +29,14 @@ reveal_type(reward)
 reveal_type(done)
 reveal_type(info)
 """
-TYPES = ["Environment[ArcEnvState]", "EnvParams", "ArcEnvState", "PointAction", *["Array"] * 3, "dict[str, Array]"]
+TYPES = [
+    "Environment[ArcEnvState, EnvParams]",
+    "EnvParams",
+    "ArcEnvState",
+    "PointAction",
+    *["Array"] * 3,
+    "dict[str, Array]",
+]
 
 
 @pytest.mark.parametrize("checker", ["pyright", "mypy"])

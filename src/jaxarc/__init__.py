@@ -29,8 +29,8 @@ if _TYPE_CHECKING:
         batch_reset,
         batch_step,
     )
-    from jaxarc.envs.environment import Environment
     from jaxarc.evaluation import evaluate
+    from jaxarc.interface import Environment
     from jaxarc.registration import make
     from jaxarc.surrogate.held_out import load_surrogate
 
@@ -39,7 +39,7 @@ __version__ = "0.2.0"
 _HOMES = {
     "make": "jaxarc.registration",
     "JaxArcConfig": "jaxarc.config",
-    "Environment": "jaxarc.envs.environment",
+    "Environment": "jaxarc.interface",
     "evaluate": "jaxarc.evaluation",
     "load_agent": "jaxarc.agents.saved_agent",
     "load_surrogate": "jaxarc.surrogate.held_out",

@@ -20,14 +20,14 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Int
 
+from jaxarc.compilation import require_own_jax
 from jaxarc.datasets.task_set import TaskSet
 from jaxarc.envs.action_masks import FlatActionCodec
-from jaxarc.envs.compilation import require_own_jax
-from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BaseAction, action_numbers
 from jaxarc.files import write_whole
+from jaxarc.interface import Environment
 from jaxarc.prng import as_typed_key
 from jaxarc.render.drawings import (
     animate,
@@ -89,7 +89,7 @@ class RecordedEpisode(NamedTuple):
 
 def record_episode(
     policy: Callable[[PRNGKey, Observation], Any],
-    env: Environment[Any],
+    env: Environment[Any, Any],
     params: EnvParams,
     key: PRNGKey,
     *,
@@ -191,7 +191,7 @@ def sheet_of(thing: object) -> str | None:
     return tasks_html(title, [(task.task_id, *task.train[0]) for task in islice(thing, _MOST_TASKS)])
 
 
-def _require_one_episode(env: Environment[Any], params: EnvParams) -> None:
+def _require_one_episode(env: Environment[Any, Any], params: EnvParams) -> None:
     if params.config.episode.mode == "trials":
         raise ValueError("an episode of mode='trials' is several; record one of mode='train' or mode='test'")
     if resets_itself(env):

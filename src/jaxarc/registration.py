@@ -9,16 +9,17 @@ from typing import Any, Final
 
 import jax.numpy as jnp
 
+from jaxarc.compilation import require_own_jax
 from jaxarc.config import AugmentationConfig, JaxArcConfig
 from jaxarc.config.choices import RULES, editing_presets, read_choice, read_preset
 from jaxarc.constants import SUBMIT
 from jaxarc.datasets.catalogue import FoundTask, GivenTasks, UnknownDatasetError, find_task, load_tasks
 from jaxarc.datasets.task_set import TaskSet, task_weights
 from jaxarc.datasets.training_pairs import load_evaluation_tasks, load_train_tasks
-from jaxarc.envs.compilation import require_own_jax
-from jaxarc.envs.environment import ArcEnvironment, Defaults, Environment
+from jaxarc.envs.environment import ArcEnvironment, Defaults
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
+from jaxarc.interface import Environment
 from jaxarc.tasks.buffer import TaskGenerator, uniform_weights
 from jaxarc.tasks.procedural import ProceduralTasks, procedural_tasks
 from jaxarc.tasks.procedural.names import PREFIX, STARTER
@@ -51,7 +52,7 @@ def make(
     tasks: Iterable[str] | Mapping[str, float] | None = None,
     flat_actions: bool | None = None,
     **fields: Any,
-) -> tuple[Environment[ArcEnvState], EnvParams]:
+) -> tuple[Environment[ArcEnvState, EnvParams], EnvParams]:
     """Make an environment that plays the tasks of a dataset, and the params that hold them.
 
     ``make("arc-agi-1/training", selection_format="bbox", max_episode_steps=100)`` plays 400 real tasks;
@@ -99,7 +100,7 @@ def make(
         raise ValueError("a generator has no tasks to choose from, got tasks=...; name the rules when making it")
     else:
         params = EnvParams(found, uniform_weights(found.num_tasks), settings)
-    env: Environment[ArcEnvState] = ArcEnvironment(Defaults(_name_of(dataset, found), params))
+    env: Environment[ArcEnvState, EnvParams] = ArcEnvironment(Defaults(_name_of(dataset, found), params))
     if is_starter if flat_actions is None else flat_actions:
         env = FlatActions(env)
     return env, params

@@ -27,9 +27,9 @@ from jaxarc.adapters import GymnasiumEnv, register_gymnasium
 from jaxarc.config.build import UnknownFieldError
 from jaxarc.envs import Environment, PointAction
 from jaxarc.envs.action_masks import factored_action_mask, flat_action_mask
-from jaxarc.envs.spaces import Discrete, DiscreteSubset
 from jaxarc.profiling import CompileCounter
 from jaxarc.render import pixels
+from jaxarc.spaces import Discrete, DiscreteSubset
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, Wrapper
 
 ID = "jaxarc/arc-agi-1-training-v1"

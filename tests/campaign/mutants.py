@@ -47,7 +47,7 @@ _FAMILIES: Final = "tests/envs/test_operation_families.py"
 _CELLS: Final = "tests/envs/test_cells_and_boxes.py"
 TARGETS: Final[dict[str, tuple[str, ...]]] = {  # file -> its tests, the quickest first
     "envs/canvas.py": (_CELLS, "tests/envs/test_accelerator_form.py", _FAMILIES),
-    "envs/compilation.py": ("tests/envs/test_compilation.py", "tests/envs/test_compaction.py", _FAMILIES),
+    "compilation.py": ("tests/envs/test_compilation.py", "tests/envs/test_compaction.py", _FAMILIES),
     "envs/operations/execute.py": (_FAMILIES,),
     "envs/operations/flood_fill.py": (_FAMILIES,),
     "envs/operations/grid_edits.py": (_FAMILIES,),

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.envs.rows import HUGE_ROW, WIDE_ROW, update_rows
 from jaxarc.fusion import materialize, materialize_call
 from jaxarc.native import library
 from jaxarc.primitives import choose_executor
+from jaxarc.rows import HUGE_ROW, WIDE_ROW, update_rows
 
 B, BLOCK_FRACTION = 50, 1 / 3  # blocks of 16 rows, so that up to four are needed
 

@@ -8,11 +8,12 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from jaxarc.envs.compilation import compiled
+from jaxarc.compilation import compiled
 from jaxarc.fusion import known_options
 from jaxarc.utils.error_handling import JAXErrorHandler
 
 CORE = (
+    "compilation",
     "config",
     "constants",
     "device_arrays",
@@ -21,10 +22,13 @@ CORE = (
     "extras",
     "fusion",
     "host_arrays",
+    "interface",
     "lazy",
     "notebooks",
     "primitives",
     "prng",
+    "rows",
+    "spaces",
     "tasks",
     "types",
     "utils",

@@ -11,7 +11,7 @@ CODE = """
 import faulthandler, importlib.util, multiprocessing, os
 import jax, jaxarc, numpy as np
 from jaxarc.adapters import GymnasiumEnv, GymnasiumVectorEnv
-from jaxarc.envs.compilation import ForkedProcessError
+from jaxarc.compilation import ForkedProcessError
 from jaxarc.parallel import rollout
 from jaxarc.agents.saved_agent import TrainedAgent
 from jaxarc.unroll import RandomPolicy

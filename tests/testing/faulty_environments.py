@@ -11,8 +11,10 @@ from jax.experimental import io_callback
 from jaxtyping import Array
 
 from jaxarc.constants import SUBMIT
-from jaxarc.envs import Environment
+from jaxarc.envs import Environment, EnvParams
+from jaxarc.envs.spaces import action_space
 from jaxarc.primitives import with_batch_rule
+from jaxarc.spaces import Box
 from jaxarc.wrappers.wrapper import Wrapper
 
 KEPT = []  # what a faulty environment holds back
@@ -28,7 +30,7 @@ class ToyState(eqx.Module):
     truncated: Array
 
 
-class Toy(Environment[ToyState]):
+class Toy(Environment[ToyState, EnvParams]):
     """Fills cells with colors: pays 1 for color 1, ends with a submit or after ``max_episode_steps``."""
 
     def reset(self, key, params, task_index=None, pair_index=None):
@@ -69,6 +71,12 @@ class Toy(Environment[ToyState]):
 
     def observe(self, state, params):
         return state.grid
+
+    def action_space(self, params):
+        return action_space(params.config)
+
+    def observation_space(self, params):
+        return Box(-1, 9, params.config.grid_shape, jnp.int8)
 
     def info(self, state, params):
         return {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxarc
-from jaxarc.envs.spaces import Box, Dict
+from jaxarc.spaces import Box, Dict
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, ObservationWrapper, RewardWrapper
 
 

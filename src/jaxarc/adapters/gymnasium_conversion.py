@@ -15,12 +15,13 @@ from jaxtyping import Array, Bool, UInt8
 from jaxarc.adapters.conversion import action_of_fields, action_of_vector, choice_of_id, field_sizes
 from jaxarc.config.build import UnknownFieldError, spell
 from jaxarc.envs.action_masks import FlatActionCodec, factored_action_mask, flat_action_mask
-from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
+from jaxarc.envs.spaces import ActionSpace
 from jaxarc.envs.state import ArcEnvState
+from jaxarc.interface import Environment
 from jaxarc.registration import make
 from jaxarc.render import pixels, render_grid
+from jaxarc.spaces import Box, Dict, Discrete, Space
 from jaxarc.wrappers.episode_statistics import StatisticsState
 from jaxarc.wrappers.trials import TrialsState
 from jaxarc.wrappers.wrapper import resets_itself
@@ -161,7 +162,7 @@ def read_options(options: Mapping[str, Any] | None, known: tuple[str, ...]) -> d
 
 
 @jax.jit
-def action_mask(env: Environment[Any], state: Any, params: EnvParams) -> Bool[Array, "*B n"]:
+def action_mask(env: Environment[Any, Any], state: Any, params: EnvParams) -> Bool[Array, "*B n"]:
     """Return which actions can apply: one flag for each flat action, or for each value of each number of an action.
 
     A wrapper may allow fewer operations: those of its action space count.
@@ -241,7 +242,7 @@ class UnexpectedArgumentError(UnknownFieldError, TypeError):
     """
 
 
-def make_from_arguments(choice: Mapping[str, Any]) -> tuple[Environment[Any], EnvParams]:
+def make_from_arguments(choice: Mapping[str, Any]) -> tuple[Environment[Any, Any], EnvParams]:
     """Make what the arguments of an id say; what they leave open is chosen by :func:`choice_of_id`.
 
     Raises:
@@ -274,18 +275,19 @@ class LimitInSpec:
         self._spec = spec
 
 
-def require_made(env: Environment[Any], params: EnvParams) -> None:
+def require_made(env: Environment[Any, Any], params: Any) -> None:
     """Raise when these are not what ``jaxarc.make`` returned, or a wrapper around it.
 
     Raises:
         TypeError: naming what was given.
     """
-    if not isinstance(env, Environment) or not isinstance(params, EnvParams):
+    if not isinstance(env, Environment):
         kinds = f"{type(env).__name__} and {type(params).__name__}"
         raise TypeError(f"an environment and its params were expected, got {kinds}; jaxarc.make returns both")
+    env.require(params)
 
 
-def require_no_auto_reset(env: Environment[Any]) -> None:
+def require_no_auto_reset(env: Environment[Any, Any]) -> None:
     """Raise when an environment resets itself.
 
     Raises:
@@ -295,8 +297,10 @@ def require_no_auto_reset(env: Environment[Any]) -> None:
         raise ValueError("Gymnasium's interface decides when to reset; hand in the environment without AutoReset")
 
 
-def without_action_checks(params: EnvParams) -> EnvParams:
+def without_action_checks(env: Environment[Any, Any], params: Any) -> Any:
     """Return params whose steps never raise: the host has checked the actions."""
+    if not env.checks_actions(params):
+        return params
     return dataclasses.replace(params, config=params.config.with_fields(invalid_action_policy="noop"))
 
 

@@ -38,7 +38,7 @@ from jaxarc.wrappers.flat_actions import FlatActions
 _INTEGERS: Final = (int, np.int64, np.int32)
 
 
-def plays_on_host(env: Environment[Any], params: EnvParams) -> bool:
+def plays_on_host(env: Environment[Any, Any], params: EnvParams) -> bool:
     """Whether :class:`HostEpisodes` gives what the compiled programs of an environment give."""
     config = params.config
     inner = env.env if isinstance(env, FlatActions) else env
@@ -69,7 +69,7 @@ class HostEpisodes:
         space: Gymnasium's of the actions.
     """
 
-    def __init__(self, env: Environment[Any], params: EnvParams, space: spaces.Space):
+    def __init__(self, env: Environment[Any, Any], params: EnvParams, space: spaces.Space):
         params = declared_params(params)
         config = params.config
         self._env = env
@@ -159,7 +159,7 @@ class HostEpisodes:
         self._rows: Any = (ctypes.c_int32 * 3).from_buffer(start.rows)  # the same numbers, written faster
         state: Any = start.state
         params, config = self._params, self._params.config
-        actions = list(np.frombuffer(self._action, np.int32).reshape(-1, 1))
+        actions: list[Any] = list(np.frombuffer(self._action, np.int32).reshape(-1, 1))
         if config.action.selection_format == "mask":
             actions.append(self._mask[None].view(np.bool_))
         first_row, pair_count, num_open = start.rows.reshape(-1, 1)
@@ -262,12 +262,12 @@ def _places(tasks: Any, mode: str) -> list[list[int]]:
 
 
 @jax.jit
-def _start(env: Environment[Any], key: Any, params: EnvParams, chosen: dict[str, Any]) -> Packed:
+def _start(env: Environment[Any, Any], key: Any, params: EnvParams, chosen: dict[str, Any]) -> Packed:
     return _pack_start(*env.reset(key, params, **chosen), params)
 
 
 @jax.jit
-def _start_next(env: Environment[Any], state: Any, params: EnvParams) -> Packed:
+def _start_next(env: Environment[Any, Any], state: Any, params: EnvParams) -> Packed:
     return _pack_start(*env.reset_next(state, params), params)
 
 

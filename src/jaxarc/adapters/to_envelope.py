@@ -11,10 +11,11 @@ except ImportError as error:
     raise ImportError("EnvelopeEnvironment needs envelope; pip install jax-envelope (Python 3.12)") from error
 
 from jaxarc.adapters.conversion import action_of_fields, choice_of_id, field_sizes
-from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
+from jaxarc.envs.spaces import ActionSpace
+from jaxarc.interface import Environment
 from jaxarc.registration import make
+from jaxarc.spaces import Box, Dict, Discrete, Space
 from jaxarc.types import PRNGKey
 from jaxarc.wrappers.wrapper import resets_itself
 

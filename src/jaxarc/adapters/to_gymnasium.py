@@ -33,9 +33,9 @@ from jaxarc.adapters.gymnasium_conversion import (
 )
 from jaxarc.adapters.host_episodes import HostEpisodes, plays_on_host
 from jaxarc.adapters.packing import Packed, pack
-from jaxarc.envs.compilation import require_own_jax
-from jaxarc.envs.environment import Environment
+from jaxarc.compilation import require_own_jax
 from jaxarc.envs.params import EnvParams
+from jaxarc.interface import Environment
 
 
 class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -67,7 +67,11 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
     metadata: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 10}  # noqa: RUF012  # as in the base
 
     def __init__(
-        self, env: Environment[Any], params: EnvParams, render_mode: str | None = None, cell_size: int | None = None
+        self,
+        env: Environment[Any, Any],
+        params: EnvParams,
+        render_mode: str | None = None,
+        cell_size: int | None = None,
     ):
         require_own_jax()
         require_made(env, params)
@@ -75,7 +79,7 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
         require_render_mode(render_mode, cell_size)
         self._cell_size = cell_size
         self._env = env
-        self._params = without_action_checks(params)
+        self._params = without_action_checks(env, params)
         self.render_mode = render_mode
         self.action_space = to_gymnasium_space(env.action_space(params))
         self.observation_space = to_gymnasium_space(env.observation_space(params))
@@ -144,7 +148,7 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
 class _CompiledEpisodes:
     """Plays one environment by compiled programs: where the library cannot, and behind wrappers."""
 
-    def __init__(self, env: Environment[Any], params: EnvParams, space: gymnasium.Space[Any]):
+    def __init__(self, env: Environment[Any, Any], params: EnvParams, space: gymnasium.Space[Any]):
         self._env = env
         self._params = params
         self._space = space
@@ -191,19 +195,19 @@ vars(make_single)["metadata"] = GymnasiumEnv.metadata  # Gymnasium asks an entry
 
 
 @jax.jit
-def _reset(env: Environment[Any], key: Any, params: EnvParams, chosen: dict[str, Any]) -> tuple[Any, Packed]:
+def _reset(env: Environment[Any, Any], key: Any, params: EnvParams, chosen: dict[str, Any]) -> tuple[Any, Packed]:
     state, observation = env.reset(key, params, **chosen)
     return state, pack((observation, env.info(state, params)))
 
 
 @jax.jit
-def _reset_next(env: Environment[Any], state: Any, params: EnvParams) -> tuple[Any, Packed]:
+def _reset_next(env: Environment[Any, Any], state: Any, params: EnvParams) -> tuple[Any, Packed]:
     state, observation = env.reset_next(state, params)
     return state, pack((observation, env.info(state, params)))
 
 
 @partial(jax.jit, donate_argnums=1)
-def _step(env: Environment[Any], state: Any, action: Any, params: EnvParams) -> tuple[Any, Packed]:
+def _step(env: Environment[Any, Any], state: Any, action: Any, params: EnvParams) -> tuple[Any, Packed]:
     state, observation, reward, _, info = env.step(state, to_our_action(env.action_space(params), action), params)
     return state, pack((observation, reward, info))
 

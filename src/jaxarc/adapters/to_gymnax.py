@@ -16,16 +16,17 @@ except ImportError as error:
     raise ImportError("GymnaxEnvironment needs gymnax 1.0; pip install gymnax six") from error
 
 from jaxarc.adapters.conversion import action_of_fields, choice_of_id, field_sizes
+from jaxarc.compilation import in_own_process
 from jaxarc.datasets.task_set import TaskSet
-from jaxarc.envs.compilation import in_own_process
-from jaxarc.envs.environment import with_next_mask
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.rows import reset_where
-from jaxarc.envs.spaces import ActionSpace, Box, Dict, Discrete, Space
+from jaxarc.envs.spaces import ActionSpace
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.gymnasium_ids import environment_ids
+from jaxarc.interface import with_next_info
 from jaxarc.prng import as_typed_key, from_key_data
 from jaxarc.registration import make
+from jaxarc.rows import reset_where
+from jaxarc.spaces import Box, Dict, Discrete, Space
 from jaxarc.tasks.buffer import TaskGenerator
 from jaxarc.types import Info, Observation, PRNGKey
 
@@ -125,7 +126,7 @@ class GymnaxEnvironment(environment.Environment[GymnaxState, GymnaxParams]):
         words = jax.random.key_data(as_typed_key(key_reset))
         after = reset_where(done, self._start, ended.arc, words, params.arc)
         info = {**info, "terminated": terminated, "truncated": truncated, "final_observation": last}
-        info = with_next_mask(self._native.info, info, after, params.arc)
+        info = with_next_info(self._native, info, after, params.arc)
         started = self._native.observe(after, params.arc), GymnaxState(after.step_count, after), reward
         return (*started, done, info) if self._has_legacy_step else (*started, terminated, truncated, info)
 

@@ -13,8 +13,8 @@ except ImportError as error:
     raise ImportError("Sb3VecEnv needs stable-baselines3; pip install stable-baselines3") from error
 
 from jaxarc.adapters.to_gymnasium_vector import GymnasiumVectorEnv
-from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
+from jaxarc.interface import Environment
 
 
 class Sb3VecEnv(VecEnv):
@@ -36,7 +36,9 @@ class Sb3VecEnv(VecEnv):
             ``GymnasiumVectorEnv`` is wrong.
     """
 
-    def __init__(self, env: Environment[Any], params: EnvParams, num_envs: int = 1, render_mode: str | None = None):
+    def __init__(
+        self, env: Environment[Any, Any], params: EnvParams, num_envs: int = 1, render_mode: str | None = None
+    ):
         if params.config.action.selection_format == "mask":
             raise ValueError(
                 "stable-baselines3 has no policy for action.selection_format='mask'; choose 'point' or 'bbox'"

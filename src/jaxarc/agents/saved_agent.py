@@ -13,10 +13,10 @@ from jaxarc.agents.experiment import Experiment
 from jaxarc.agents.games.policy import GamePolicy
 from jaxarc.agents.policy import ActorCritic, EditPolicy
 from jaxarc.agents.predictor import Predictor, PredictorState, answer_shown_config, predict_answer, with_answer
+from jaxarc.compilation import require_own_jax
 from jaxarc.config import JaxArcConfig
 from jaxarc.config.agent_training import Precision, WhichCheckpoint
 from jaxarc.device_arrays import device_array
-from jaxarc.envs.compilation import require_own_jax
 from jaxarc.envs.structured_actions import BboxAction, StructuredAction
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory
 from jaxarc.files import locate_run

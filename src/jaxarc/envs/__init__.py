@@ -11,11 +11,12 @@ from jaxarc.config import (
     ObservationConfig,
     RewardConfig,
 )
-from jaxarc.envs.environment import ArcEnvironment, Environment
+from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.functional import arc_reset, arc_step, batch_reset, batch_step
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction
+from jaxarc.interface import Environment
 
 # The names of the guide API.
 UnifiedActionConfig = ActionConfig

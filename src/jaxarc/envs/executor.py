@@ -16,18 +16,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32, Int8, Int32
 
+from jaxarc.compilation import as_declared
 from jaxarc.config import JaxArcConfig
-from jaxarc.envs.compilation import as_declared
 from jaxarc.envs.observations import shows_only_the_grid
 from jaxarc.envs.pairs import PairSource, PairTable, stack_tables
 from jaxarc.envs.params import EnvParams, declared_params
-from jaxarc.envs.rows import RESET_FRACTION, reset_where, update_rows
 from jaxarc.envs.start import start_next
 from jaxarc.envs.state import ArcEnvState, declared_state
 from jaxarc.envs.step import StepFacts, StepOutcome, outcome_of, pairs_of, step_by_rules
 from jaxarc.envs.structured_actions import MaskAction, StructuredAction, refuse_invalid
 from jaxarc.primitives import choose_executor, native_call, with_batch_rule
 from jaxarc.prng import from_key_data, splits_by_counter
+from jaxarc.rows import RESET_FRACTION, reset_where, update_rows
 from jaxarc.tasks.buffer import TaskBuffer, cumulative_weights
 from jaxarc.utils.error_handling import refuse_unstructured
 

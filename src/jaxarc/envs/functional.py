@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32
 
+from jaxarc.compilation import require_own_jax, with_axes_of_xla
 from jaxarc.config import JaxArcConfig
 from jaxarc.device_arrays import own_arrays
-from jaxarc.envs.compilation import require_own_jax, with_axes_of_xla
 from jaxarc.envs.executor import as_single, take_step
 from jaxarc.envs.observations import make_info, observe
 from jaxarc.envs.pairs import on_canvas, pairs_of_task

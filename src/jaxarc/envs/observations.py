@@ -13,9 +13,9 @@ from jaxarc.config import JaxArcConfig
 from jaxarc.constants import NUM_COLORS, NUM_OPERATIONS, PADDING
 from jaxarc.envs.action_masks import flat_action_mask, legal_operation_mask
 from jaxarc.envs.pairs import PairSource, PairTable
-from jaxarc.envs.spaces import Box, Dict, Space
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.fusion import materialize_call
+from jaxarc.spaces import Box, Dict, Space
 from jaxarc.types import Info, Observation
 
 _Value: TypeAlias = Callable[[Any, PairSource], Observation]  # of an entry, from a state and the pairs that it plays

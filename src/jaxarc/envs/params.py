@@ -9,13 +9,13 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, Int, Int32
 
+from jaxarc.compilation import as_declared, require_own_jax
 from jaxarc.config import AugmentationConfig, JaxArcConfig
 from jaxarc.constants import MAX_TRACKED_PAIRS
 from jaxarc.device_arrays import device_array, own_arrays
-from jaxarc.envs.compilation import as_declared, require_own_jax
 from jaxarc.envs.observations import observation_space
-from jaxarc.envs.spaces import Box
 from jaxarc.errors import whole_number
+from jaxarc.spaces import Box
 from jaxarc.tasks.buffer import SMALLEST_WEIGHT, TaskSource
 
 
@@ -73,6 +73,11 @@ class EnvParams(eqx.Module):
             )
         if self.pair_index is not None and not isinstance(self.pair_index, Tracer):
             _check_pair(int(self.pair_index), counts, self.weights)
+
+    @property
+    def num_tasks(self) -> int:
+        """T, those that a reset draws from."""
+        return self.tasks.num_tasks
 
     @property
     def num_slots(self) -> int:

@@ -15,11 +15,11 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float32, Int8, Int32, UInt8, UInt32
 
+from jaxarc.compilation import as_declared
 from jaxarc.config import JaxArcConfig
 from jaxarc.constants import PADDING
 from jaxarc.envs import canvas as layout
 from jaxarc.envs.canvas import Canvas, from_bytes, num_bytes, pack_columns, to_bytes, unpack_columns
-from jaxarc.envs.compilation import as_declared
 from jaxarc.envs.pairs import PairTable
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 from jaxarc.notebooks import notebook_picture

@@ -16,11 +16,12 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32, Int, Int8, Int32, Key, PyTree, UInt32
 
 from jaxarc.device_arrays import device_array
-from jaxarc.envs.environment import ArcEnvironment, Environment
+from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import StructuredAction, action_numbers
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, Memory, as_structured, require_agent_fits
+from jaxarc.interface import Environment
 from jaxarc.parallel import NotEnoughMemoryError, available_memory, program_memory, require_memory
 from jaxarc.tasks.augmentation import restore_grid
 from jaxarc.types import Observation
@@ -74,7 +75,7 @@ class EpisodeBatch:
     infos: Sequence[EpisodeInfo]  # E of them
     task_indices: Sequence[int]  # of each
     lengths: Sequence[int] | None = None  # actions of each, where an episode is not played to its end
-    env: Environment[Any] = _ENV  # with a reward of one's own
+    env: Environment[Any, Any] = _ENV  # with a reward of one's own
 
     def only(self, chosen: Sequence[int]) -> Self:
         """Leave out all other episodes; these are played to their end."""
@@ -162,7 +163,7 @@ def record_episodes(
     key: Key[Array, ""],
     batch_size: int = 64,
     lengths: Sequence[int] | None = None,
-    env: Environment[Any] = _ENV,
+    env: Environment[Any, Any] = _ENV,
 ) -> Iterator[EpisodeTrajectory]:
     """Play the episodes of :func:`play_episodes` and yield every step of them, in the order of the specs.
 
@@ -253,7 +254,7 @@ def _start(agent: Agent, params: EnvParams, key_data: UInt32[Array, " words"], s
 
 
 def _step(
-    agent: Agent, params: EnvParams, running: _Running, env: Environment[Any] = _ENV
+    agent: Agent, params: EnvParams, running: _Running, env: Environment[Any, Any] = _ENV
 ) -> tuple[_Running, Transition[ArcEnvState]]:
     def act(
         keys: Key[Array, " B"], observation: Observation, states: ArcEnvState
@@ -287,7 +288,7 @@ def _play_batch(agent: Agent, params: EnvParams, key_data: UInt32[Array, " words
 
 
 def _record_batch(
-    env: Environment[Any],
+    env: Environment[Any, Any],
     agent: Agent,
     params: EnvParams,
     key_data: UInt32[Array, " words"],
@@ -324,7 +325,7 @@ def _record_batch(
 
 @eqx.filter_jit
 def _record_steps(
-    env: Environment[Any], agent: Agent, params: EnvParams, running: _Running
+    env: Environment[Any, Any], agent: Agent, params: EnvParams, running: _Running
 ) -> tuple[_Running, _RecordedStep]:
     def step(running: _Running, _: None) -> tuple[_Running, _RecordedStep]:
         after, taken = _step(agent, params, running, env)

@@ -13,10 +13,10 @@ from typing import Any, Final
 import jax
 import numpy as np
 
+from jaxarc.compilation import require_own_jax
 from jaxarc.config import AugmentationConfig, ConfigValidationError, EvaluationConfig, JaxArcConfig
 from jaxarc.datasets import TaskSet
 from jaxarc.datasets.catalogue import GivenTasks
-from jaxarc.envs.compilation import require_own_jax
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, as_agent
 from jaxarc.evaluation.episodes import Episodes, play_episodes

@@ -30,7 +30,6 @@ from jaxarc.envs.operations.execute import KernelStatics, execute_batch
 from jaxarc.envs.operations.grid_edits import ResolvedSelection, resolve_selection
 from jaxarc.envs.pairs import PairTable
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.rows import update_rows
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import FLOODS, BaseAction, OperationSet, StructuredAction
 from jaxarc.experts.candidates import candidates_of_canvas, require_count
@@ -45,6 +44,7 @@ from jaxarc.experts.canvas_state import (
 from jaxarc.fusion import compiles_for_cpu, materialize
 from jaxarc.primitives import Kernel, with_batch_rule
 from jaxarc.prng import as_typed_key
+from jaxarc.rows import update_rows
 from jaxarc.types import Observation, PRNGKey
 
 RIGHT_SUBMIT: Final = 2.0  # above the score of any edit

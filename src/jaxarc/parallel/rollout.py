@@ -18,9 +18,8 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding
 from jaxtyping import Array, PyTree, UInt32
 
-from jaxarc.envs.compilation import require_own_jax
-from jaxarc.envs.environment import Environment
-from jaxarc.envs.params import EnvParams
+from jaxarc.compilation import require_own_jax
+from jaxarc.interface import Environment
 from jaxarc.parallel.memory import available_memory, require_memory, size_of
 from jaxarc.parallel.mesh import (
     DATA,
@@ -105,7 +104,7 @@ class CompiledRollout:
         bytes_per_device: memory in use while it runs, arguments and results included; None where XLA does not say.
     """
 
-    def __init__(self, env: Environment[Any], statics: RolloutStatics, lengths: list[int]):
+    def __init__(self, env: Environment[Any, Any], statics: RolloutStatics, lengths: list[int]):
         self._env = env
         self._statics = statics
         self._lengths = lengths
@@ -116,7 +115,7 @@ class CompiledRollout:
 
     def __call__(
         self,
-        params: EnvParams,
+        params: Any,
         policy: Policy,
         key: PRNGKey,
         states: PyTree[Array] | None = None,
@@ -144,7 +143,7 @@ class CompiledRollout:
         return result
 
     def chunks(
-        self, params: EnvParams, policy: Policy, key: PRNGKey, states: PyTree[Array] | None = None
+        self, params: Any, policy: Policy, key: PRNGKey, states: PyTree[Array] | None = None
     ) -> Iterator[Rollout]:
         """Play chunk by chunk: after each, yield the rollout so far, with the trajectory of this chunk alone.
 
@@ -157,7 +156,7 @@ class CompiledRollout:
 
     def _play_chunks(
         self,
-        params: EnvParams,
+        params: Any,
         policy: Policy,
         key: PRNGKey,
         states: PyTree[Array] | None,
@@ -180,7 +179,7 @@ class CompiledRollout:
             )
         shared = replicate((arrays, _threefry_data(key)), statics.mesh)
         carry = self._start(*shared) if states is None else _go_on(states, statics, donates)
-        raises = params.config.action.invalid_action_policy == "raise"
+        raises = self._env.checks_actions(params)
         done = 0
         for length in self._lengths:
             play = compile_play(statics, length).call
@@ -194,8 +193,8 @@ class CompiledRollout:
 
 
 def rollout(
-    env: Environment[Any],
-    params: EnvParams,
+    env: Environment[Any, Any],
+    params: Any,
     policy: Policy,
     key: PRNGKey,
     num_envs: int,
@@ -258,8 +257,8 @@ def rollout(
 
 
 def compile_rollout(
-    env: Environment[Any],
-    params: EnvParams,
+    env: Environment[Any, Any],
+    params: Any,
     policy: Policy,
     num_envs: int,
     num_steps: int,

@@ -9,12 +9,12 @@ from jaxtyping import Bool, Int8, Int32
 
 from jaxarc import constants as c
 from jaxarc.datasets import TaskSet
-from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.envs.structured_actions import actions_of
 from jaxarc.experts import Action, ActionFormat
 from jaxarc.experts.host_canvas import FULL_CANVAS
+from jaxarc.interface import Environment
 from jaxarc.registration import make
 from jaxarc.tasks.raw_task import crop_padding
 from jaxarc.traces import PairId
@@ -104,7 +104,7 @@ class Session:
 
 
 @eqx.filter_jit
-def _info(env: Environment[ArcEnvState], state: ArcEnvState, params: EnvParams) -> Info:
+def _info(env: Environment[ArcEnvState, EnvParams], state: ArcEnvState, params: EnvParams) -> Info:
     return env.info(state, params)
 
 

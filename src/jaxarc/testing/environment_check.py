@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Bool, PyTree
 
 from jaxarc.constants import NUM_COLORS, PADDING
-from jaxarc.envs.environment import Environment
 from jaxarc.envs.params import EnvParams
 from jaxarc.errors import JaxarcError
+from jaxarc.interface import Environment
 from jaxarc.prng import as_typed_key, from_key_data
 from jaxarc.tasks.buffer import TaskBuffer
 from jaxarc.testing.random_rollout import (
@@ -62,16 +62,17 @@ class EnvironmentCheckError(JaxarcError, AssertionError):
 
 
 def check_environment(
-    env: Environment[Any],
-    params: EnvParams,
+    env: Environment[Any, Any],
+    params: Any,
     key: PRNGKey | None = None,
     num_envs: int = 8,
     num_steps: int | None = None,
-    make_env: Callable[[EnvParams], Environment[Any]] | None = None,
+    make_env: Callable[[EnvParams], Environment[Any, Any]] | None = None,
 ) -> CheckReport:
     """Check that an environment keeps its contract: types, spaces, endings, purity, resets, secrecy.
 
-    It plays random actions of the environment's own action space, in a batch and alone. Most of the time is
+    It plays random actions of the environment's own action space, in a batch and alone. A game, whose RESET goes on
+    after an end, is checked with an ``AutoReset`` around it. Most of the time is
     compilation: a small canvas, few operations and short episodes make it fast.
 
     Args:
@@ -79,7 +80,7 @@ def check_environment(
         params: tasks and config. In test mode the hidden answers are changed, to see whether anything depends on them.
         key: random key; None for a fixed one.
         num_envs: B, environments of the batch, 2 or more.
-        num_steps: S; None for as many as a truncated episode takes, 1000 at most.
+        num_steps: S; None for as many as a truncated episode of ARC takes, 1000 at most and of others.
         make_env: makes the environment from params, for one that keeps something of its tasks, such as the size of an
             array; it is made again for other hidden answers. None: the environment knows of tasks what params hold.
 
@@ -90,12 +91,12 @@ def check_environment(
         EnvironmentCheckError: it names each check that failed, where, and how to fix it.
         ValueError: ``num_envs`` or ``num_steps`` is too small.
     """
-    if not isinstance(params, EnvParams):
-        raise TypeError(f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}")
+    env.require(params)
     if num_envs < 2 or (num_steps is not None and num_steps < 2):
         raise ValueError(f"a check needs 2 environments and 2 steps or more, got {num_envs} and {num_steps}")
     # Three steps beyond the limit, so that endings by time happen and a step after the end is seen.
-    steps = min(params.config.environment.max_episode_steps + 3, _LONGEST) if num_steps is None else num_steps
+    limit = params.config.environment.max_episode_steps if isinstance(params, EnvParams) else _LONGEST
+    steps = min(limit + 3, _LONGEST) if num_steps is None else num_steps
     key = as_typed_key(jax.random.key(0) if key is None else key)
     log = _Log()
     hint = "a method cannot be traced; use jax.numpy and jax.lax on traced values"
@@ -158,7 +159,7 @@ class _Log:
             raise EnvironmentCheckError(self.failures)
 
 
-def _trace(env: Environment[Any], params: EnvParams, key: PRNGKey) -> dict[str, Any]:
+def _trace(env: Environment[Any, Any], params: EnvParams, key: PRNGKey) -> dict[str, Any]:
     """Return shapes and dtypes of what each method returns; nothing is compiled or computed."""
     state, observation = jax.eval_shape(env.reset, key, params)
     action = jax.eval_shape(lambda key: env.action_space(params).sample(key), key)
@@ -254,7 +255,9 @@ def _changes_after_the_end(run: RandomRollout) -> Iterator[str]:
         yield f"a step in a state that is done has a reward, after {_where(rewarded)}; return 0 there"
 
 
-def _impure_calls(env: Environment[Any], params: EnvParams, run: RandomRollout, play: RolloutFunction) -> Iterator[str]:
+def _impure_calls(
+    env: Environment[Any, Any], params: EnvParams, run: RandomRollout, play: RolloutFunction
+) -> Iterator[str]:
     """Play the last environment of the batch again by hand, each call twice, and the whole batch once more."""
 
     def call(name: str, recorded: PyTree, *args: Any) -> tuple[Any, str | None]:
@@ -288,7 +291,7 @@ def _one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
-def _other_step_and_reset(env: Environment[Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
+def _other_step_and_reset(env: Environment[Any, Any], params: EnvParams, run: RandomRollout) -> Iterator[str]:
     """Compare an environment's own ``step_and_reset``, of which auto-reset is made, with that of the base class."""
     playing = ~run.steps.done[:-1] | (_FINAL in run.steps.info)  # states [N, ...] from which an agent goes on
     states, actions = at(run.steps.state, slice(-1)), at(run.steps.action, slice(1, None))
@@ -306,7 +309,9 @@ def _other_step_and_reset(env: Environment[Any], params: EnvParams, run: RandomR
         )
 
 
-def _why_nothing_is_hidden(params: EnvParams) -> str | None:
+def _why_nothing_is_hidden(params: Any) -> str | None:
+    if not isinstance(params, EnvParams):
+        return "only tasks of ARC have hidden answers"
     if params.config.episode.mode == "train":
         return "in train mode targets may be seen; pass params with mode='test'"
     if not isinstance(params.tasks, TaskBuffer):
@@ -315,12 +320,12 @@ def _why_nothing_is_hidden(params: EnvParams) -> str | None:
 
 
 def _leaks(
-    env: Environment[Any],
+    env: Environment[Any, Any],
     params: EnvParams,
     run: RandomRollout,
     play: RolloutFunction,
     key: PRNGKey,
-    make_env: Callable[[EnvParams], Environment[Any]] | None,
+    make_env: Callable[[EnvParams], Environment[Any, Any]] | None,
 ) -> Iterator[str]:
     """Play the same keys with other answers: nothing that is shown may change until a scored submit tells of one."""
     num_envs, num_steps = run.steps.done.shape[::-1]

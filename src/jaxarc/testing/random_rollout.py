@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32, PyTree, UInt32
 
-from jaxarc.envs.environment import Environment
-from jaxarc.envs.params import EnvParams
+from jaxarc.interface import Environment
 from jaxarc.prng import from_key_data
 
 
@@ -46,17 +45,17 @@ class RandomRollout(NamedTuple):
     following: EpisodeStart  # reset_next of the last states
 
 
-RolloutFunction = Callable[[EnvParams, UInt32[Array, "B words"]], RandomRollout]
+RolloutFunction = Callable[[Any, UInt32[Array, "B words"]], RandomRollout]
 
 
-def compile_rollout(env: Environment[Any], num_steps: int) -> RolloutFunction:
+def compile_rollout(env: Environment[Any, Any], num_steps: int) -> RolloutFunction:
     """Return a function that plays random actions: vmap over environments inside a scan over steps, under jit.
 
     The actions of an environment depend on its own key alone: action ``n`` is drawn with ``fold_in(key, n)``.
     """
 
     @jax.jit
-    def play(params: EnvParams, keys: UInt32[Array, "B words"]) -> RandomRollout:
+    def play(params: Any, keys: UInt32[Array, "B words"]) -> RandomRollout:
         actions = env.action_space(params)
         observations = env.observation_space(params)
         typed = jax.vmap(from_key_data)(keys)

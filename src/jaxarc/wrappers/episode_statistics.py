@@ -8,8 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float32, Int, Int32, PyTree
 
-from jaxarc.envs.environment import Action, Environment, Step, compiled_step
-from jaxarc.envs.params import EnvParams
+from jaxarc.interface import Environment, Step, compiled_step
 from jaxarc.primitives import vary_like
 from jaxarc.prng import as_typed_key
 from jaxarc.types import Info, Observation, PRNGKey
@@ -36,12 +35,12 @@ class EpisodeStatistics(Wrapper[StatisticsState]):
     Steps on a state that is done add nothing.
     """
 
-    env: Environment[Any]
+    env: Environment[Any, Any]
 
     def reset(
         self,
         key: PRNGKey,
-        params: EnvParams,
+        params: Any,
         task_index: Int[Array, ""] | int | None = None,
         pair_index: Int[Array, ""] | int | None = None,
     ) -> tuple[StatisticsState, Observation]:
@@ -50,7 +49,7 @@ class EpisodeStatistics(Wrapper[StatisticsState]):
         zeros = (jnp.float32(0), jnp.int32(0))  # an array for each field, so that a state can be donated
         return StatisticsState(env_state, *vary_like(zeros, words), *vary_like(zeros, words)), observation
 
-    def reset_next(self, state: StatisticsState, params: EnvParams) -> tuple[StatisticsState, Observation]:
+    def reset_next(self, state: StatisticsState, params: Any) -> tuple[StatisticsState, Observation]:
         env_state, observation = self.env.reset_next(state.env_state, params)
         after = dataclasses.replace(
             state,
@@ -60,19 +59,19 @@ class EpisodeStatistics(Wrapper[StatisticsState]):
         )
         return after, observation
 
-    def step(self, state: StatisticsState, action: Action, params: EnvParams) -> Step[StatisticsState]:
+    def step(self, state: StatisticsState, action: Any, params: Any) -> Step[StatisticsState]:
         return _step(self.env, state, action, params)
 
-    def observe(self, state: StatisticsState, params: EnvParams) -> Observation:
+    def observe(self, state: StatisticsState, params: Any) -> Observation:
         return self.env.observe(state.env_state, params)
 
-    def info(self, state: StatisticsState, params: EnvParams) -> Info:
+    def info(self, state: StatisticsState, params: Any) -> Info:
         ended = jnp.zeros_like(state.last_length, jnp.bool_)
         return {**self.env.info(state.env_state, params), **_statistics(state, ended)}
 
 
 @compiled_step
-def _step(env: Environment[Any], state: StatisticsState, action: Action, params: EnvParams) -> Step[StatisticsState]:
+def _step(env: Environment[Any, Any], state: StatisticsState, action: Any, params: Any) -> Step[StatisticsState]:
     # Whether the state was done before the step: such a step adds nothing and ends nothing a second time. The sums of
     # an episode that ends go to `last_...` and start again at 0: rewards 1, 2 with an end at the second make 3 and then
     # 0.

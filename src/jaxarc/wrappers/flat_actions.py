@@ -10,11 +10,12 @@ from jaxtyping import Array, Int, Int32
 
 from jaxarc.device_arrays import device_array
 from jaxarc.envs.action_masks import FlatActionCodec
-from jaxarc.envs.environment import Action, Environment, State, Step, checks_actions, compiled_step
+from jaxarc.envs.environment import Action
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.spaces import Discrete
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.host_arrays import to_numpy
+from jaxarc.interface import Environment, State, Step, compiled_step
+from jaxarc.spaces import Discrete
 from jaxarc.utils.error_handling import JAXErrorHandler, enforce_rules, refuse_unstructured
 from jaxarc.wrappers.wrapper import Wrapper
 
@@ -30,7 +31,7 @@ class FlatActions(Wrapper[State]):
     numbers. It works around an :class:`AutoReset` and inside one.
     """
 
-    env: Environment[State]
+    env: Environment[State, Any]
 
     def to_structured(self, action: Int[Array, "*B"] | int, params: EnvParams) -> StructuredAction:
         """Return the point or box action that a number stands for; one out of range gets an invalid operation."""
@@ -63,20 +64,20 @@ class FlatActions(Wrapper[State]):
 
 
 @compiled_step
-def _step(env: Environment[Any], state: Any, action: Int32[Array, ""], params: EnvParams) -> Step[Any]:
-    return env.step(state, _checked(action, params), params)
+def _step(env: Environment[Any, Any], state: Any, action: Int32[Array, ""], params: EnvParams) -> Step[Any]:
+    return env.step(state, _checked(env, action, params), params)
 
 
 @compiled_step
-def _step_and_reset(env: Environment[Any], state: Any, action: Int32[Array, ""], params: EnvParams) -> Step[Any]:
-    return env.step_and_reset(state, _checked(action, params), params)
+def _step_and_reset(env: Environment[Any, Any], state: Any, action: Int32[Array, ""], params: EnvParams) -> Step[Any]:
+    return env.step_and_reset(state, _checked(env, action, params), params)
 
 
-def _checked(action: Int32[Array, ""], params: EnvParams) -> StructuredAction:
+def _checked(env: Environment[Any, Any], action: Int32[Array, ""], params: EnvParams) -> StructuredAction:
     # A number out of range becomes operation -1 further down. With the policy "raise" it is refused here, where the
     # message can name the number.
     codec = FlatActionCodec.of(params.config)
-    if checks_actions(params) and JAXErrorHandler.stops_on_error():
+    if env.checks_actions(params) and JAXErrorHandler.stops_on_error():
         action = enforce_rules(action, [(codec.rule, action)], JAXErrorHandler.get_error_mode())
     return codec.to_structured(action)
 

@@ -8,9 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float32, Int
 
-from jaxarc.envs.environment import Action, Environment, State, Step, compiled_step
-from jaxarc.envs.params import EnvParams
-from jaxarc.envs.spaces import Box, Dict, Space
+from jaxarc.interface import Environment, State, Step, compiled_step
+from jaxarc.spaces import Box, Dict, Space
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.wrappers.wrapper import Wrapper, resets_itself
 
@@ -35,7 +34,7 @@ def _unflatten(kind: Any, static: tuple[Any, ...], leaves: Any) -> Any:
 class _OwnPart(Wrapper[State]):
     """Makes a pytree of each subclass; fields beside ``env`` are leaves, unless their metadata say ``static``."""
 
-    env: Environment[State]
+    env: Environment[State, Any]
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -60,7 +59,7 @@ class ObservationWrapper(_OwnPart[State]):
     """
 
     @abc.abstractmethod
-    def observation(self, observation: Observation, state: State, params: EnvParams) -> Observation:
+    def observation(self, observation: Observation, state: State, params: Any) -> Observation:
         """Return what the agent sees of a state.
 
         Args:
@@ -72,24 +71,24 @@ class ObservationWrapper(_OwnPart[State]):
     def reset(
         self,
         key: PRNGKey,
-        params: EnvParams,
+        params: Any,
         task_index: Int[Array, ""] | int | None = None,
         pair_index: Int[Array, ""] | int | None = None,
     ) -> tuple[State, Observation]:
         state, observation = self.env.reset(key, params, task_index, pair_index)
         return state, self.observation(observation, state, params)
 
-    def reset_next(self, state: State, params: EnvParams) -> tuple[State, Observation]:
+    def reset_next(self, state: State, params: Any) -> tuple[State, Observation]:
         state, observation = self.env.reset_next(state, params)
         return state, self.observation(observation, state, params)
 
-    def step(self, state: State, action: Action, params: EnvParams) -> Step[State]:
+    def step(self, state: State, action: Any, params: Any) -> Step[State]:
         return _step_and_show(self, state, action, params)
 
-    def observe(self, state: State, params: EnvParams) -> Observation:
+    def observe(self, state: State, params: Any) -> Observation:
         return self.observation(self.env.observe(state, params), state, params)
 
-    def observation_space(self, params: EnvParams) -> Space:
+    def observation_space(self, params: Any) -> Space:
         inner = self.env.observation_space(params)
         shape = jax.eval_shape(lambda key: self.reset(key, params)[1], jax.random.key(0))
         drawn = jax.eval_shape(inner.sample, jax.random.key(0))
@@ -105,7 +104,7 @@ class RewardWrapper(_OwnPart[State]):
 
     @abc.abstractmethod
     def reward(
-        self, reward: Float32[Array, ""], info: Info, before: State, after: State, params: EnvParams
+        self, reward: Float32[Array, ""], info: Info, before: State, after: State, params: Any
     ) -> Float32[Array, ""]:
         """Return the reward of a step.
 
@@ -117,18 +116,18 @@ class RewardWrapper(_OwnPart[State]):
             params: tasks and rules.
         """
 
-    def step(self, state: State, action: Action, params: EnvParams) -> Step[State]:
+    def step(self, state: State, action: Any, params: Any) -> Step[State]:
         return _step_and_reward(self, state, action, params)
 
 
 @compiled_step
-def _step_and_show(env: ObservationWrapper[Any], state: Any, action: Action, params: EnvParams) -> Step[Any]:
+def _step_and_show(env: ObservationWrapper[Any], state: Any, action: Any, params: Any) -> Step[Any]:
     after, observation, reward, done, info = env.env.step(state, action, params)
     return after, env.observation(observation, after, params), reward, done, info
 
 
 @compiled_step
-def _step_and_reward(env: RewardWrapper[Any], state: Any, action: Action, params: EnvParams) -> Step[Any]:
+def _step_and_reward(env: RewardWrapper[Any], state: Any, action: Any, params: Any) -> Step[Any]:
     before = env.env.info(state, params)
     after, observation, reward, done, info = env.env.step(state, action, params)
     own = jnp.asarray(env.reward(reward, info, state, after, params), jnp.float32)

@@ -8,14 +8,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, Int32, UInt32
 
-from jaxarc.envs.environment import Action, Environment, Step, compiled_step, with_next_mask
+from jaxarc.envs.environment import Action
 from jaxarc.envs.observations import add_number, add_number_space
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.rows import reset_where
-from jaxarc.envs.spaces import Space
 from jaxarc.envs.state import ArcEnvState
+from jaxarc.interface import Environment, Step, compiled_step, with_next_info
 from jaxarc.primitives import vary_like
 from jaxarc.prng import as_typed_key, from_key_data, random_bits, to_randint
+from jaxarc.rows import reset_where
+from jaxarc.spaces import Space
 from jaxarc.types import Info, Observation, PRNGKey
 from jaxarc.wrappers.wrapper import Wrapper
 
@@ -43,7 +44,7 @@ class Trials(Wrapper[TrialsState]):
     entry ``trial_index``. Wrap it directly around the environment, and auto-reset around it.
     """
 
-    env: Environment[ArcEnvState]
+    env: Environment[ArcEnvState, EnvParams]
 
     def reset(
         self,
@@ -90,7 +91,9 @@ class Trials(Wrapper[TrialsState]):
 
 
 @compiled_step
-def _step(env: Environment[ArcEnvState], state: TrialsState, action: Action, params: EnvParams) -> Step[TrialsState]:
+def _step(
+    env: Environment[ArcEnvState, EnvParams], state: TrialsState, action: Action, params: EnvParams
+) -> Step[TrialsState]:
     # With 2 demonstrations and num_trials 2 the trials are 0, 1 and the test, 2. A step that ends trial 0 or 1 starts
     # the next one at once, on the same task and with the same key; only the end of trial 2 ends the episode.
     env_state, _, reward, trial_done, info = env.step(state.env_state, action, params)
@@ -106,7 +109,7 @@ def _step(env: Environment[ArcEnvState], state: TrialsState, action: Action, par
 
     after = reset_where(goes_on, next_trial, played, (), params)
     observation = _with_trial(env.observe(after.env_state, params), after.trial_index, params)
-    info = with_next_mask(env.info, info, after.env_state, params)
+    info = with_next_info(env, info, after.env_state, params)
     return after, observation, reward, trial_done & is_last, _trial_info(info, state.trial_index, trial_done, params)
 
 

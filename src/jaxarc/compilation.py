@@ -1,4 +1,4 @@
-"""Calls from Python: compiled, in a process that can run JAX, with arrays as their classes declare them.
+"""Calls from Python: compiled, in a process that can run JAX, with arguments in our order, and arrays as declared.
 
 A field ``counts: Int32[Array, "*B 5"]`` is a promise that nobody keeps after ``jax.tree.map``, and the kernels of the
 C++ library take the bytes as they are; :func:`as_declared` looks at dtypes and shapes while a function is traced. What
@@ -159,6 +159,21 @@ def _note_fork() -> None:
 
 with suppress(AttributeError):  # Windows, where no process forks
     os.register_at_fork(after_in_child=_note_fork)
+
+
+def in_our_order(step: Callable[..., Result]) -> Callable[..., Result]:
+    """Refuse a call in gymnax's order, which begins with a key; nothing in a step is random."""
+
+    @functools.wraps(step)
+    def call(self: Any, *args: Any, **named: Any) -> Result:
+        if len(args) > 3:
+            raise TypeError(
+                f"env.step takes 3 arguments, (state, action, params), got {len(args)}; gymnax's order, "
+                "(key, state, action, params), needs jaxarc.adapters.GymnaxEnvironment"
+            )
+        return step(self, *args, **named)
+
+    return call
 
 
 def as_declared(tree: Tree, name: str, batch: tuple[int, ...] | None = None, **lengths: int) -> Tree:

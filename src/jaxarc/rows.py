@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Int32, PyTree
 
-from jaxarc.envs.params import EnvParams
 from jaxarc.fusion import compiles_for_cpu, materialize_call
 from jaxarc.primitives import Kernel, with_batch_rule
 
@@ -21,10 +20,10 @@ Out = TypeVar("Out", bound=PyTree[Array])
 
 def reset_where(
     need: Bool[Array, ""],
-    reset: Callable[[State, Any, EnvParams], State],
+    reset: Callable[[State, Any, Any], State],
     state: State,
     facts: PyTree[Array],
-    params: EnvParams,
+    params: Any,
 ) -> State:
     """Replace a state where needed; of the state of ARC's own environment see :func:`jaxarc.envs.executor.start_where`.
 
@@ -36,13 +35,13 @@ def reset_where(
         params: what all environments share.
     """
 
-    def update(rows: tuple[Bool[Array, " B"], State, Any], params: EnvParams, in_blocks: bool | None = None) -> State:
+    def update(rows: tuple[Bool[Array, " B"], State, Any], params: Any, in_blocks: bool | None = None) -> State:
         # Resets are a kernel that few rows need: blocks of those are gathered, reset and put back. With 4,096
         # environments a block has 256 rows.
         one = lambda words, fact: _to_words(reset(_to_keys(words, state), fact, params))
         return update_rows(rows[0], jax.vmap(one), rows[1], rows[2], RESET_FRACTION, in_blocks)
 
-    def reset_apart(_: Kernel, has_axis: Any, rows: tuple[Bool[Array, "A B"], State, Any], params: EnvParams) -> State:
+    def reset_apart(_: Kernel, has_axis: Any, rows: tuple[Bool[Array, "A B"], State, Any], params: Any) -> State:
         """Each batch has params of its own: nothing to fold."""
         # All rows: under vmap the loop over blocks would run, in every batch, as long as the batch that needs the most.
         axes = jax.tree.map(lambda has: 0 if has else None, has_axis)
