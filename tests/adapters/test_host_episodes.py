@@ -160,3 +160,22 @@ def test_vector_clients_of_single_environments_play_them():
     envs.reset(seed=[1, 2])
     shown = [envs.step(envs.action_space.sample())[0] for _ in range(6)]
     assert np.shape(shown) == (6, 2, 3, 4)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(900, np.int32), np.zeros(899, np.int8), np.zeros((900, 2), np.int8)[:, 0]])
+def test_arrays_of_another_type_size_or_order_are_refused(wrong):
+    task = jaxarc.tasks.RawTask("one", [([[1]], [[2]])], [([[1]], [[2]])])
+    tasks = jaxarc.datasets.TaskSet("one", (task,))
+    env, params = jaxarc.make(tasks, selection_format="point", invalid_action_policy="noop")
+    episodes = HostEpisodes(env, params, GymnasiumEnv(env, params).action_space)
+    episodes.start(np.zeros(2, np.uint32), {})
+    episodes.step(np.zeros(3, np.int64))
+    state = episodes.state
+    object.__setattr__(state.canvas, "grid", wrong)
+
+    def go_on():
+        episodes._hold(episodes._held._replace(state=state))
+        episodes.step(np.zeros(3, np.int64))
+
+    with pytest.raises(TypeError, match=r"kernel reads 900 of type 2|reads contiguous arrays"):
+        go_on()

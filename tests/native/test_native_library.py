@@ -9,11 +9,9 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
 from jaxarc.native import library
-from jaxarc.native.host import HostEpisode
 from jaxarc.native.library import (
     FLAGS,
     SEARCH_SOURCES,
@@ -352,11 +350,3 @@ def test_a_kernel_refuses_arrays_of_another_type_or_size(wrong):
     assert right[0].shape == (3, 2)
     with pytest.raises(jax.errors.JaxRuntimeError, match=r"INVALID_ARGUMENT: .*kernel reads"):
         jax.block_until_ready(native_call("fold_in", (), (words, wrong), ((0, (3, 2)),), 0, None))
-
-
-@pytest.mark.parametrize("wrong", [np.zeros(20, np.int32), np.zeros(19, np.int8), np.zeros((20, 2), np.int8)[:, 0]])
-def test_an_episode_of_the_host_refuses_arrays_of_another_type_or_size(wrong):
-    episode = HostEpisode(height=4, width=5)
-    episode.point_at({"grid": np.zeros(20, np.int8)})
-    with pytest.raises(TypeError, match=r"^grid must be .* 20 int8"):
-        episode.point_at({"grid": wrong})

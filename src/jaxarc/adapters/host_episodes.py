@@ -6,8 +6,9 @@ task, or that shows more of it than its grids; the steps that follow edit its ar
 """
 
 import ctypes
+import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 import jax
@@ -23,14 +24,15 @@ from jaxarc.config import JaxArcConfig, RewardConfig
 from jaxarc.envs.action_masks import FlatActionCodec, applicable_operations
 from jaxarc.envs.canvas import CLIPBOARD_HEIGHT
 from jaxarc.envs.environment import ArcEnvironment, Environment
-from jaxarc.envs.executor import reset_numbers, resets_natively, step_numbers
+from jaxarc.envs.executor import LEFT_ALONE, form_numbers, reset_numbers, resets_natively, step_numbers
 from jaxarc.envs.observations import entry_slices, grid_form, joined_value
 from jaxarc.envs.pairs import pairs_in_play
 from jaxarc.envs.params import EnvParams, declared_params
+from jaxarc.envs.spaces import COORDINATES
 from jaxarc.envs.state import PAIR, SOLVED, STEP, SUBMISSION, TASK, ArcEnvState
-from jaxarc.native.host import INVALID, NEWLY_SOLVED, RUNNING, WRONG_SUBMISSION, HostEpisode, host_functions
+from jaxarc.native.host import INVALID, NEWLY_SOLVED, RUNNING, WRONG_SUBMISSION, host_call
 from jaxarc.primitives import choose_executor
-from jaxarc.tasks.buffer import TaskBuffer, cumulative_weights
+from jaxarc.tasks.buffer import cumulative_weights
 from jaxarc.wrappers.flat_actions import FlatActions
 
 _INTEGERS: Final = (int, np.int64, np.int32)
@@ -68,9 +70,6 @@ class HostEpisodes:
     """
 
     def __init__(self, env: Environment[Any], params: EnvParams, space: spaces.Space):
-        functions = host_functions()
-        assert functions is not None, "there is a library where plays_on_host is true"
-        self._step, self._reset = functions
         params = declared_params(params)
         config = params.config
         self._env = env
@@ -84,26 +83,18 @@ class HostEpisodes:
         self._legal = config.legal_operations
         self._boxes = FlatActionCodec.of(config).selections if isinstance(env, FlatActions) else None
         self._limits = space.nvec.tolist() if isinstance(space, spaces.MultiDiscrete) else []
-        self._mask = np.zeros(config.grid_shape, np.uint8)  # of an action in the mask format
-        self._arrays = _task_arrays(params)
-        self._episode = HostEpisode(
-            height=config.grid_shape[0],
-            width=config.grid_shape[1],
-            **step_numbers(config, hides_all=config.episode.mode == "test"),
-            **reset_numbers(config),
-        )
-        self._reference = ctypes.byref(self._episode)
+        self._mask = np.zeros(config.grid_shape, np.uint8)  # 0 or 1, of an action in the mask format
+        self._action: Any = (ctypes.c_int32 * (1 + len(COORDINATES[config.action.selection_format])))()
+        self._facts: Any = ctypes.c_int32()  # of the step
+        tasks = (params, jax.jit(cumulative_weights)(params.weights))
+        self._tasks = jax.tree.map(np.asarray, tasks)  # as a reset reads them
         self._held: Any = None  # the _Start of the episode
         self._bytes: Any = None  # of which its arrays are views, where a compiled program returned them
         self._form: Any = None  # what reads them
-        self._episode.num_tasks = params.tasks.num_tasks
-        self._episode.point_at({name: self._arrays[name] for name in self._arrays.keys() - {"inputs", "outputs"}})
-        if config.action.selection_format == "mask":
-            self._episode.point_at({"mask": self._mask})
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies: addresses belong to this object alone."""
-        return {"args": (self._env, self._params, self._space), "held": None if self._held is None else self._now()}
+        return {"args": (self._env, self._params, self._space), "held": self._held}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         HostEpisodes.__init__(self, *kept["args"])
@@ -128,7 +119,9 @@ class HostEpisodes:
         """Start the episode that follows; return observation and info."""
         if not self._resets:
             return self._begin(_start_next(self._env, self.state, self._params))
-        self._reset(self._reference)
+        if fault := self._reset():
+            raise _refused(fault)
+        self._rows[:] = self._places[self._held.state.counts.item(TASK)]
         return self._observations.show(), self._info(0, False)[0]
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -140,8 +133,9 @@ class HostEpisodes:
         self._read(action)
         state = self._held.state
         before = state.similarity_score.item()
-        self._step(self._reference)
-        facts = self._episode.facts
+        if fault := self._step():
+            raise _refused(fault)
+        facts = self._facts.value
         terminated, truncated = state.endings.tolist()
         info, hidden = self._info(facts, terminated)
         reward = self._terms[hidden][facts]
@@ -153,70 +147,47 @@ class HostEpisodes:
         form = (packed.structure, packed.layout)
         if form == self._form:  # the arrays stay, and so do their addresses and all that shows them
             self._bytes[...] = packed.data
-            self._take_rows()
         else:
             self._bytes = np.array(packed.data)
             self._form = form
             self._hold(packed.unpack(self._bytes))
         return self._observations.show(), self._info(0, False)[0]
 
-    def _take_rows(self) -> None:
-        episode = self._episode
-        episode.first_row, episode.pair_count, episode.num_open = self._held.rows.tolist()
-
     def _hold(self, start: _Start) -> None:
         """Play on from here. The arrays are taken as they are, and their addresses given to the library."""
         self._held = start
+        self._rows: Any = (ctypes.c_int32 * 3).from_buffer(start.rows)  # the same numbers, written faster
         state: Any = start.state
-        canvas = state.canvas
-        is_mask = state.selection_format == "mask"
-        episode = self._episode
-        self._take_rows()
-        records = state.action_records
-        episode.capacity, episode.record_bytes = (0, 0) if records is None else records.shape
-        episode.order_length = 0 if start.order is None else start.order.shape[0]
-        inputs, outputs = self._arrays["inputs"], self._arrays["outputs"]
-        if state.pairs is not None:
-            inputs, outputs = state.pairs.inputs, state.pairs.outputs
-        assert inputs is not None
-        episode.num_pairs = inputs.shape[0]
-        episode.point_at(
-            {
-                "grid": canvas.grid,
-                "clipboard": canvas.clipboard,
-                "target": canvas.target,
-                "kept_words" if is_mask else "kept_boxes": canvas.selection,
-                "sizes": canvas.sizes,
-                "counts": state.counts,
-                "similarity": state.similarity_score,
-                "endings": state.endings,
-                "key": state.key,
-                "records": records,
-                "inputs": inputs,
-                "outputs": outputs,
-                "order": start.order,
-                "colors": start.colors,
-            }
-        )
-        config = self._params.config
-        self._resets = not shows_more_than_the_canvas(config) and resets_natively(state, self._params)
+        params, config = self._params, self._params.config
+        actions: list[Any] = [*np.frombuffer(self._action, np.int32).reshape(-1, 1)]
+        if config.action.selection_format == "mask":
+            actions.append(self._mask[None].view(np.bool_))
+        first_row, pair_count, num_open = start.rows.reshape(-1, 1)
+        options = [*_batch_of_one((start.order, start.colors)), num_open if self._mode == "trials" else None]
+        place = jax.tree.leaves([first_row, pair_count, *options])
+        table = self._tasks[0].tasks if state.pairs is None else state.pairs
+        states = _batch_of_one(jax.tree.leaves(dataclasses.replace(state, **dict.fromkeys(LEFT_ALONE))))
+        numbers = [*form_numbers(config), *(option is not None for option in options)]
+        numbers += step_numbers(config, self._mode == "test")
+        arguments = [*states, *actions, *place, table.inputs, table.outputs]
+        self._step = host_call("step", numbers, arguments, [*states, np.frombuffer(self._facts, np.int32)])
+        self._resets = not shows_more_than_the_canvas(config) and resets_natively(state, params)
+        if self._resets:
+            states = _batch_of_one(jax.tree.leaves(state))
+            tasks = [np.ones(1, np.bool_), *jax.tree.leaves(self._tasks)]
+            numbers = [*form_numbers(config), *reset_numbers(params)]
+            self._reset = host_call("reset", numbers, [*states, *tasks], states)
+            self._places = _places(self._tasks[0].tasks, self._mode)
         self._observations = HostObservations(config, state, start.observation)
-
-    def _now(self) -> _Start:
-        episode = self._episode
-        rows = np.array([episode.first_row, episode.pair_count, episode.num_open], np.int32)
-        return self._held._replace(rows=rows)
 
     def _read(self, action: Any) -> None:
         """Give an action to the library: as Gymnasium's clients pass it, or as whatever fits the space."""
-        episode = self._episode
         legal = self._legal
         if self._boxes is not None:
             assert isinstance(self._space, spaces.Discrete)
             fits = type(action) in _INTEGERS and 0 <= action < self._space.n
             operation, box = divmod(int(action if fits else require_action(self._space, action)), len(self._boxes))
-            episode.operation = legal[operation]
-            episode.corners[:] = self._boxes[box].tolist()
+            self._action[:] = (legal[operation], *self._boxes[box].tolist()[: len(self._action) - 1])
         elif self._limits:
             is_vector = type(action) is np.ndarray and action.dtype == np.int64 and action.ndim == 1
             numbers = action.tolist() if is_vector else []
@@ -224,11 +195,10 @@ class HostEpisodes:
                 0 <= number < limit for number, limit in zip(numbers, self._limits, strict=True)
             )
             operation, *corners = numbers if fits else require_action(self._space, action).tolist()
-            episode.operation = legal[operation]
-            episode.corners[:] = corners * (4 // len(corners))  # a point is a box whose corners are one cell
+            self._action[:] = (legal[operation], *corners)
         else:
             fields = action if self._fits_masks(action) else require_action(self._space, action)
-            episode.operation = legal[int(fields["operation"])]
+            self._action[0] = legal[int(fields["operation"])]
             self._mask[...] = fields["selection"]
 
     def _fits_masks(self, action: Any) -> bool:
@@ -244,7 +214,7 @@ class HostEpisodes:
         """The info of a step or a reset, as ``make_info`` has it, and whether the pair that is played is hidden."""
         state = self._held.state
         counts = state.counts.tolist()
-        hidden = counts[PAIR] >= self._episode.num_open if self._mode == "trials" else self._mode == "test"
+        hidden = counts[PAIR] >= self._rows[2] if self._mode == "trials" else self._mode == "test"
         info = {
             "discount": 0.0 if terminated else 1.0,
             "invalid_action": facts & (INVALID | RUNNING) == INVALID | RUNNING,
@@ -271,21 +241,24 @@ def _reward_terms(rule: RewardConfig, hidden: bool) -> list[float]:
     return [sum_of(facts) if facts & RUNNING else 0.0 for facts in range(16)]
 
 
-def _task_arrays(params: EnvParams) -> dict[str, np.ndarray | None]:
-    """Return what the library reads of the tasks; of generated ones there is nothing before a reset."""
-    tasks = params.tasks
-    if not isinstance(tasks, TaskBuffer):
-        return {"inputs": None, "outputs": None}
-    arrays = {
-        "inputs": tasks.inputs,
-        "outputs": tasks.outputs,
-        "first_pair": tasks.first_pair,
-        "num_train": tasks.num_train,
-        "num_test": tasks.num_test,
-        "sums": jax.jit(cumulative_weights)(params.weights),
-        "pair_index": params.pair_index,
+def _batch_of_one(arrays: Iterable[Any]) -> list[Any]:
+    """Give arrays the leading axis of a batch; they stay the same bytes."""
+    return [None if array is None else array[None] for array in arrays]
+
+
+def _refused(fault: bytes) -> TypeError:
+    return TypeError(f"{fault.decode()}; keep the dtypes and shapes of what made the arrays")
+
+
+def _places(tasks: Any, mode: str) -> list[list[int]]:
+    """List the rows of a :class:`_Start` for each task, as ``pairs_in_play`` has them."""
+    first, num_train, num_test = tasks.first_pair, tasks.num_train, tasks.num_test
+    rows = {
+        "train": (first, num_train, num_train),
+        "test": (first + num_train, num_test, num_test),
+        "trials": (first, num_train + num_test, num_train),
     }
-    return {name: None if array is None else np.asarray(array) for name, array in arrays.items()}
+    return np.stack(rows[mode], axis=1).tolist()
 
 
 @jax.jit

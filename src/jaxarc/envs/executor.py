@@ -34,7 +34,7 @@ from jaxarc.utils.error_handling import refuse_unstructured
 _MODES: Final = ("train", "test", "trials")  # as step.h numbers them
 _FORMATS: Final = ("point", "bbox", "mask")  # as library.cc numbers them
 _OF_TASKS: Final = ("augmentation", "task_data", "pairs", "demonstrations")  # fields of a state of changed tasks
-_LEFT_ALONE: Final = ("key", *_OF_TASKS)  # by a step
+LEFT_ALONE: Final = ("key", *_OF_TASKS)  # by a step
 _GRID, _COUNTS, _SIMILARITY = (0, 5, 6)  # places among the arrays of a state
 
 BatchKernel = Callable[..., Any]  # of states with a leading axis B, and what else it takes
@@ -124,9 +124,9 @@ def _step_natively(
     state: ArcEnvState, action: StructuredAction, source: PairSource, config: JaxArcConfig
 ) -> tuple[ArcEnvState, StepFacts]:
     place = (source.first_row, source.count, source.order, source.colors, source.num_open)
-    bare = dataclasses.replace(state, **dict.fromkeys(_LEFT_ALONE))
+    bare = dataclasses.replace(state, **dict.fromkeys(LEFT_ALONE))
     after, bits = _step_of(config, source.hides_all)((bare, action, place), source.table)
-    return dataclasses.replace(after, **{name: getattr(state, name) for name in _LEFT_ALONE}), _facts(bits)
+    return dataclasses.replace(after, **{name: getattr(state, name) for name in LEFT_ALONE}), _facts(bits)
 
 
 @functools.cache
@@ -144,8 +144,8 @@ def _step_of(config: JaxArcConfig, hides_all: bool) -> Callable[..., Any]:
 
     def step(rows: Any, table: PairTable) -> tuple[ArcEnvState, Int32[Array, " B"]]:
         states, actions, place = rows
-        numbers = [*_form(config), *(option is not None for option in place[2:])]
-        numbers += step_numbers(config, hides_all).values()
+        numbers = [*form_numbers(config), *(option is not None for option in place[2:])]
+        numbers += step_numbers(config, hides_all)
         # One environment is mostly stepped from Python, which keeps the state. XLA would copy each of its arrays by a
         # kernel, and hand some of so many kernels to another thread; the library copies them in the call.
         in_place = states.counts.shape[0] > 1
@@ -176,7 +176,7 @@ def _start_in_place(rows: tuple[ArcEnvState, Bool[Array, " B"]], params: EnvPara
     states, params = declared_state(states), declared_params(params)
     if need.dtype != jnp.bool_ or need.shape != states.counts.shape[:-1]:
         raise TypeError(f"need must be bool{list(states.counts.shape[:-1])}, got {need.dtype}{list(need.shape)}")
-    numbers = [*_form(params.config), *_of_params(params)]
+    numbers = [*form_numbers(params.config), *reset_numbers(params)]
     return _change("reset", numbers, states, (need, params, cumulative_weights(params.weights)), [], _start_rows)[0]
 
 
@@ -227,7 +227,7 @@ def _step_and_start_in_xla(states: ArcEnvState, actions: StructuredAction, param
 def _step_and_start_batch(rows: tuple[ArcEnvState, StructuredAction], params: EnvParams) -> SteppedAndStarted:
     states, actions = rows
     config = params.config
-    numbers = [*_form(config), *step_numbers(config, config.episode.mode == "test").values(), *_of_params(params)]
+    numbers = [*form_numbers(config), *step_numbers(config, config.episode.mode == "test"), *reset_numbers(params)]
     like = [_after(states), _SIMILARITY, _SIMILARITY, _COUNTS, _GRID, _GRID]
     others = (actions, params, cumulative_weights(params.weights))
     # The two grids at the end, after the reset and before it, are written only where somebody reads them.
@@ -293,12 +293,12 @@ def _of_leaves(function: Callable[..., Any], tree: Any) -> Callable[..., list[Ar
     return lambda *leaves: jax.tree.leaves(function(*jax.tree.unflatten(tree, leaves)))
 
 
-def _form(config: JaxArcConfig) -> list[int]:
+def form_numbers(config: JaxArcConfig) -> list[int]:
     """The numbers that begin a call on states: the canvas, and which arrays there are."""
     return [*config.grid_shape, _FORMATS.index(config.action.selection_format), config.history.history_enabled]
 
 
-def step_numbers(config: JaxArcConfig, hides_all: bool) -> dict[str, int]:
+def step_numbers(config: JaxArcConfig, hides_all: bool) -> list[int]:
     """What a step depends on, and a config fixes; rules that are true or false are bits in the order of step.h."""
     rules = (
         config.action.invalid_action_policy == "clip",
@@ -307,27 +307,20 @@ def step_numbers(config: JaxArcConfig, hides_all: bool) -> dict[str, int]:
         config.reward.score_on_submit,
         hides_all,
     )
-    return {
-        "legal": sum(1 << operation for operation in config.legal_operations),
-        "flags": sum(1 << bit for bit, holds in enumerate(rules) if holds),
-        "max_submissions": config.environment.max_submissions,
-        "max_steps": config.environment.max_episode_steps,
-    }
+    return [
+        sum(1 << operation for operation in config.legal_operations),
+        sum(1 << bit for bit, holds in enumerate(rules) if holds),
+        config.environment.max_submissions,
+        config.environment.max_episode_steps,
+    ]
 
 
-def reset_numbers(config: JaxArcConfig) -> dict[str, int]:
+def reset_numbers(params: EnvParams) -> list[int]:
     """How a reset chooses task and pair."""
-    episode = config.episode
+    episode = params.config.episode
     choice = {"train": episode.demo_selection, "test": episode.test_selection}.get(episode.mode)
-    return {
-        "mode": _MODES.index(episode.mode),
-        "is_in_turn": int(episode.task_order == "in_turn"),
-        "is_random_pair": int(choice == "random"),
-    }
-
-
-def _of_params(params: EnvParams) -> list[int]:
-    return [*reset_numbers(params.config).values(), params.pair_index is not None]
+    in_turn = episode.task_order == "in_turn"
+    return [_MODES.index(episode.mode), in_turn, choice == "random", params.pair_index is not None]
 
 
 # What a caller passes.

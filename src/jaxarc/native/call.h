@@ -164,6 +164,36 @@ XLA_FFI_Error* handle(XLA_FFI_CallFrame* frame) {
   return frame->api->XLA_FFI_Error_Create(&error);
 }
 
+// A call by a host that has the arrays, as jaxarc/native/host.py makes it: what a frame of XLA has.
+struct HostCall {
+  void** arguments;  // to XLA_FFI_Buffer
+  int64_t num_arguments;
+  void** results;
+  int64_t num_results;
+  int64_t* numbers;
+  int64_t num_numbers;
+};
+
+// Returns null, or why the call is refused, which the next one on this thread writes over.
+template <const char* (*work)(Call&)>
+const char* handle(const HostCall& by_host) {
+  XLA_FFI_Array numbers = {XLA_FFI_DataType_S64, static_cast<size_t>(by_host.num_numbers), by_host.numbers};
+  void* attribute = &numbers;
+  XLA_FFI_CallFrame frame = {};
+  frame.args.size = by_host.num_arguments;
+  frame.args.args = by_host.arguments;
+  frame.rets.size = by_host.num_results;
+  frame.rets.rets = by_host.results;
+  frame.attrs.size = 1;
+  frame.attrs.attrs = &attribute;
+  Call call(frame);
+  const char* const fault = work(call);
+  if (fault == nullptr) return nullptr;
+  static thread_local char message[160];
+  std::snprintf(message, sizeof message, "%s", fault);
+  return message;
+}
+
 // Parts that threads take until none is left.
 struct Parts {
   std::function<void(int64_t)> work;

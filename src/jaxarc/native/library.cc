@@ -1,4 +1,4 @@
-// What the library exports: handlers of XLA's foreign function interface, and functions for hosts that have the arrays.
+// What the library exports: handlers of XLA's foreign function interface, two of them for hosts that have the arrays too.
 //
 // XLA lets a result take the place of an argument where nobody reads the argument afterwards, as in a scan. What an
 // operation leaves alone is then not touched at all. Each handler takes its arrays in the order in which its caller in
@@ -6,7 +6,6 @@
 #include "call.h"
 #include "draw.h"
 #include "edit_batch.h"
-#include "host.h"
 #include "reset.h"
 #include "step.h"
 
@@ -292,6 +291,6 @@ JAXARC_HANDLER(sample_corners)
 JAXARC_HANDLER(sample_masks)
 JAXARC_HANDLER(fold_in)
 
-void jaxarc_host_step(jaxarc::HostEpisode* episode) { jaxarc::host_step(*episode); }
-void jaxarc_host_reset(jaxarc::HostEpisode* episode) { jaxarc::host_reset(*episode); }
+const char* jaxarc_host_step(const jaxarc::HostCall* call) { return jaxarc::handle<jaxarc::step>(*call); }
+const char* jaxarc_host_reset(const jaxarc::HostCall* call) { return jaxarc::handle<jaxarc::reset>(*call); }
 }

@@ -10,7 +10,6 @@
 
 #include "draw.h"
 #include "edit_batch.h"
-#include "host.h"
 #include "reset.h"
 #include "step.h"
 
@@ -272,49 +271,6 @@ void play_episodes(int64_t size, Shape shape, bool has_masks, bool is_box) {
   for (int64_t i = 0; i < size; i++) {
     const Words2 words = threefry(Words2{1, 2}, static_cast<uint32_t>(i));
     require(words.first == action_keys[2 * i] && words.second == action_keys[2 * i + 1], "a key is wrong", -1, shape);
-  }
-  if (size != 1) return;
-  // One environment goes on by the calls for a host.
-  HostEpisode host = {};
-  host.grid = grids.get();
-  host.clipboard = clipboards.get();
-  host.target = targets.get();
-  host.kept_boxes = steps.edit.kept_boxes;
-  host.kept_words = steps.edit.kept_words;
-  host.sizes = sizes.get();
-  host.counts = counts.get();
-  host.similarity = similarities.get();
-  host.endings = endings.get();
-  host.key = keys.get();
-  host.records = records.get();
-  host.mask = steps.edit.masks;
-  host.inputs = inputs.get();
-  host.outputs = outputs.get();
-  host.first_pair = first_pair;
-  host.num_train = num_train;
-  host.num_test = num_test;
-  host.sums = sums;
-  host.pair_index = tasks.pair_index;
-  host.height = shape.height;
-  host.width = shape.width;
-  host.capacity = capacity;
-  host.record_bytes = record_bytes;
-  host.num_pairs = kStored;
-  host.legal = (int64_t{1} << (kLastOperation + 1)) - 1;
-  host.flags = draw(0, 31);
-  host.max_submissions = rules.max_submissions;
-  host.max_steps = rules.max_steps;
-  host.num_tasks = 2;
-  host.mode = mode;
-  host.is_in_turn = draw(0, 1);
-  host.is_random_pair = draw(0, 1);
-  host_reset(host);
-  for (int step = 0; step < kSteps; step++) {
-    host.operation = draw(-1, kLastOperation);
-    for (int32_t& corner : host.corners) corner = draw(-1, kMaxSide);
-    host_step(host);
-    require_area(host.grid, host.sizes[kHeight], host.sizes[kWidth], host.operation, shape);
-    if (host.endings[0] || host.endings[1]) host_reset(host);
   }
 }
 
