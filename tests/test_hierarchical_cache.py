@@ -20,7 +20,7 @@ from jaxarc.traces import (
     get_trace_hierarchical,
     record_traces,
 )
-from jaxarc.traces.hierarchical_trace_cache import (
+from jaxarc.traces.recording import (
     _compute_trace_jax,
     _record_trace_callback,
     _stored,
@@ -192,7 +192,7 @@ def test_without_jax_everything_sequential_works_and_the_rest_says_so(tmp_path):
 import json
 from trace_experts import CellExpert, tiny_pairs
 from jaxarc.traces import *
-from jaxarc.traces.hierarchical_trace_cache import choose_strategy
+from jaxarc.traces.recording import choose_strategy
 graph = Graph({{f"pair {{i}}": pair for i, pair in enumerate(tiny_pairs())}})
 cache = TraceCache({str(tmp_path)!r})
 recordings = [get_trace_hierarchical(graph, one, expert=CellExpert(), cache=cache) for one in ("auto", "sequential")]
@@ -220,7 +220,7 @@ def test_eight_devices_give_the_same_traces():
 import json, jax
 from trace_experts import CellExpert, tiny_pairs
 from jaxarc.traces import Graph, record_traces
-from jaxarc.traces.hierarchical_trace_cache import choose_strategy
+from jaxarc.traces.recording import choose_strategy
 graph = Graph({f"pair {i}": pair for i, pair in enumerate(tiny_pairs())})
 found = [record_traces(graph, CellExpert(), strategy="pmap", chunk_size=size) for size in (64, 3)]
 traces = [[trace.to_json() for trace in one.traces.values()] for one in found]

@@ -213,4 +213,4 @@ def test_names_of_code_are_taken_from_the_command_line_only():
         for file in (ROOT / "src").rglob("*.py")
         if "find_expert(" in file.read_text("utf-8") and "def find_expert(" not in file.read_text("utf-8")
     ]
-    assert sorted(users) == ["src/jaxarc/cli/trace_options.py", "src/jaxarc/traces/hierarchical_trace_cache.py"]
+    assert sorted(users) == ["src/jaxarc/cli/trace_options.py", "src/jaxarc/traces/recording.py"]

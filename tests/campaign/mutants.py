@@ -49,7 +49,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {  # file -> its tests, the quickes
     "envs/canvas.py": (_CELLS, "tests/envs/test_accelerator_form.py", _FAMILIES),
     "envs/compilation.py": ("tests/envs/test_compilation.py", "tests/envs/test_compaction.py", _FAMILIES),
     "envs/operations/execute.py": (_FAMILIES,),
-    "envs/operations/flood.py": (_FAMILIES,),
+    "envs/operations/flood_fill.py": (_FAMILIES,),
     "envs/operations/grid_edits.py": (_FAMILIES,),
     "envs/structured_actions.py": (
         "tests/bad_input",

@@ -13,7 +13,7 @@ from reference.kernel_cases import PAIR_SWITCHES, differences, expected_results,
 from scipy import ndimage
 
 from jaxarc.envs.operations.execute import KernelStatics, execute, execute_batch
-from jaxarc.envs.operations.flood import flood_fill
+from jaxarc.envs.operations.flood_fill import flood_fill
 
 BATCH = 192
 NO_OPERATION = -1

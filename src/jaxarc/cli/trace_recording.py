@@ -32,7 +32,7 @@ from jaxarc.datasets import load_tasks
 from jaxarc.experts.expert import AnyExpert, releases_gil
 from jaxarc.parallel import host_cores, use_host_cores
 from jaxarc.traces import Recording, TraceCache, record_traces
-from jaxarc.traces.hierarchical_trace_cache import CHUNK_SIZE, Strategy, choose_strategy
+from jaxarc.traces.recording import CHUNK_SIZE, Strategy, choose_strategy
 
 
 def record(

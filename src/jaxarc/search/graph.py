@@ -13,8 +13,8 @@ from jaxtyping import Bool, Int64, UInt8
 
 from jaxarc.search.features import FEATURES
 from jaxarc.search.images import Images, images_of
-from jaxarc.search.layers import Candidate, Layer, RuleLayer
 from jaxarc.search.limits import LIMITS
+from jaxarc.search.program_layers import Candidate, Layer, RuleLayer
 from jaxarc.search.search_library import call
 from jaxarc.search.words import NEW_ALONE, Word
 

@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import UInt8
 
 from jaxarc.search.graph import OutputCells
-from jaxarc.search.layers import UNFORESEEN_COST, Candidate, RuleLayer
 from jaxarc.search.marks import STEPS
+from jaxarc.search.program_layers import UNFORESEEN_COST, Candidate, RuleLayer
 from jaxarc.search.search_library import call
 
 PLACES: Final = {**STEPS, **{f"{name}_2": (2 * down, 2 * right) for name, (down, right) in STEPS.items()}}

@@ -15,9 +15,9 @@ from jaxtyping import UInt8
 from jaxarc.search.features import FEATURES as CELL_FEATURES
 from jaxarc.search.graph import OutputCells
 from jaxarc.search.images import images_of
-from jaxarc.search.layers import UNFORESEEN_COST, Candidate, RuleLayer
 from jaxarc.search.marks import RAYS, STEPS
 from jaxarc.search.objects import object_labels, object_values
+from jaxarc.search.program_layers import UNFORESEEN_COST, Candidate, RuleLayer
 
 KINDS: Final = ("one_color", "any", "one_color_4")
 _BY: Final = (

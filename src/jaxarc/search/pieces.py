@@ -16,7 +16,8 @@ from jaxtyping import Int64, UInt8
 
 from jaxarc.search.graph import OutputCells
 from jaxarc.search.interpreter import State
-from jaxarc.search.layers import (
+from jaxarc.search.limits import LIMITS
+from jaxarc.search.program_layers import (
     UNFORESEEN_COST,
     Candidate,
     Chain,
@@ -28,7 +29,6 @@ from jaxarc.search.layers import (
     run,
     text_of,
 )
-from jaxarc.search.limits import LIMITS
 from jaxarc.search.search_library import call
 
 _SOLID: Final = "solid "

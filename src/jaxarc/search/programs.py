@@ -11,10 +11,10 @@ from jaxtyping import Int8, Int64
 from jaxarc.search.growth import Growth
 from jaxarc.search.images import NUM_COLORS, images_of
 from jaxarc.search.interpreter import State, state_of
-from jaxarc.search.layers import Chain, Layer, ProgramError, read_chain, run, text_of
 from jaxarc.search.object_rules import ObjectRule
 from jaxarc.search.orientations import ORIENTATIONS, turned, turned_back
 from jaxarc.search.pieces import ImageLayer, ProductLayer
+from jaxarc.search.program_layers import Chain, Layer, ProgramError, read_chain, run, text_of
 from jaxarc.search.tables import TableLayer
 from jaxarc.search.templates import Templates
 from jaxarc.search.words import FUNCTIONS, LARGEST, Number, Word, WordError, kinds_of

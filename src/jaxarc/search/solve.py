@@ -18,11 +18,11 @@ from jaxarc.search.descriptions import Described, describe
 from jaxarc.search.graph import OutputCells, StateGraph
 from jaxarc.search.growth import find_growth
 from jaxarc.search.guidance import Guide, expected_words, guide_of, likely_words
-from jaxarc.search.layers import Candidate
 from jaxarc.search.limits import LIMITS
 from jaxarc.search.object_rules import find_object_rules
 from jaxarc.search.orientations import ORIENTATIONS, turned, turned_back
 from jaxarc.search.pieces import ImageLayer, find_last_stacks, find_products, find_stacks
+from jaxarc.search.program_layers import Candidate
 from jaxarc.search.programs import RECOLORS, GridProgram, ProgramError, SizeRule, recoloring
 from jaxarc.search.search_library import search_library
 from jaxarc.search.tables import find_near_tables, find_tables

@@ -18,7 +18,7 @@ from jaxarc.search.features import COLORED, FEATURES, NUMBERS
 from jaxarc.search.graph import OutputCells
 from jaxarc.search.images import NUM_COLORS, hash_bytes
 from jaxarc.search.interpreter import State
-from jaxarc.search.layers import (
+from jaxarc.search.program_layers import (
     UNFORESEEN_COST,
     Candidate,
     Chain,

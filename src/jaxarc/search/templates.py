@@ -15,8 +15,8 @@ from jaxtyping import UInt8
 
 from jaxarc.search.graph import OutputCells
 from jaxarc.search.growth import MIRRORS
-from jaxarc.search.layers import Candidate, RuleLayer
 from jaxarc.search.object_rules import Scene
+from jaxarc.search.program_layers import Candidate, RuleLayer
 
 SOURCES: Final = ("keep", "clear")
 """What is done with the templates themselves."""

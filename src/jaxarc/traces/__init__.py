@@ -1,7 +1,7 @@
 """Traces: the actions of experts, recorded once for each content, checked, cached and replayed; without JAX."""
 
 from jaxarc.traces.cache import DamagedCacheError, DamagedTraceWarning, TraceCache
-from jaxarc.traces.hierarchical_trace_cache import Recording, get_trace_hierarchical, record_traces
+from jaxarc.traces.recording import Recording, get_trace_hierarchical, record_traces
 from jaxarc.traces.sessions import HumanSession, SessionFileError, convert_sessions, read_human_sessions
 from jaxarc.traces.units import (
     ExpertSpec,

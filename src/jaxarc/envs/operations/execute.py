@@ -8,7 +8,7 @@ One step, from the environment's method to the new state::
         choose_pair               the pair that operations 35..41 load  pairs.py
         execute                   one environment of a batch kernel     this file, primitives.py
           resolve_selection       chosen cells within the active area   grid_edits.py
-          flood_fill              10..19                                flood.py
+          flood_fill              10..19                                flood_fill.py
           rearrange_cells         20..30: moves, turns, copy and paste  grid_edits.py
           load                    32, 35..41                            pairs.py
           write                   fill, cut, clear, edge of a resize
@@ -49,7 +49,7 @@ from jaxarc.envs.canvas import (
     count_matches,
     grid_size,
 )
-from jaxarc.envs.operations.flood import flood_fill
+from jaxarc.envs.operations.flood_fill import flood_fill
 from jaxarc.envs.operations.grid_edits import (
     ResolvedSelection,
     effective_cells,
