@@ -122,7 +122,6 @@ CALLS: Final[dict[str, str]] = {
     'register_task("")': "ValueError: a task",
     "register_task(3)": "ValueError: 3",
     "task_id_of(10**6)": "UnknownTaskError: register_task",
-    'task_index_of("nobody")': "UnknownTaskError: nobody",
     "uniform_weights(0)": "ValueError: num_tasks",
     'task_weights(tasks, ["three"])': "UnknownTaskError: three",
     'task_weights(tasks, {"one": float("nan")})': "ValueError: one | nan",

@@ -159,7 +159,7 @@ class HostEpisodes:
         self._rows: Any = (ctypes.c_int32 * 3).from_buffer(start.rows)  # the same numbers, written faster
         state: Any = start.state
         params, config = self._params, self._params.config
-        actions: list[Any] = list(np.frombuffer(self._action, np.int32).reshape(-1, 1))
+        actions: list[Any] = [*np.frombuffer(self._action, np.int32).reshape(-1, 1)]
         if config.action.selection_format == "mask":
             actions.append(self._mask[None].view(np.bool_))
         first_row, pair_count, num_open = start.rows.reshape(-1, 1)

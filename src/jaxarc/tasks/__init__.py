@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from jaxarc.lazy import lazy
 from jaxarc.tasks.raw_task import RawTask, TaskFormatError, UnknownAnswerError
-from jaxarc.tasks.registry import UnknownTaskError, register_task, task_id_of, task_index_of
+from jaxarc.tasks.registry import UnknownTaskError, register_task, task_id_of
 
 if TYPE_CHECKING:
     from jaxarc.tasks.buffer import TaskBuffer, TaskGenerator, buffer_of_task, pack_tasks, sample_task, uniform_weights
@@ -27,7 +27,6 @@ __all__ = [
     "register_task",
     "sample_task",
     "task_id_of",
-    "task_index_of",
     "uniform_weights",
 ]
 

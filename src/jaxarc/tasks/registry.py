@@ -51,16 +51,3 @@ def task_id_of(index: int) -> str:
             "load the task's dataset or call register_task(task_id) first"
         )
     return _ids[number]
-
-
-def task_index_of(task_id: str) -> int:
-    """Return the index of a registered task id.
-
-    Raises:
-        UnknownTaskError: a ``KeyError``; the id is not registered.
-    """
-    if task_id not in _indices:
-        raise UnknownTaskError(
-            f"task {task_id!r} is not registered in this process; load its dataset or call register_task({task_id!r})"
-        )
-    return _indices[task_id]
