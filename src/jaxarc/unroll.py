@@ -21,7 +21,6 @@ import numpy as np
 from jaxtyping import Array, Bool, Float32, Key, PyTree, Shaped
 
 from jaxarc.envs.environment import Action
-from jaxarc.envs.params import EnvParams
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.interface import Environment
 from jaxarc.prng import as_typed_key
@@ -88,7 +87,7 @@ def replay_actions(actions: StructuredAction, observation: Observation, states: 
 
 
 def actor_step(
-    env: Environment[State, Any], params: EnvParams, policy: BatchPolicy, states: State, key: Any
+    env: Environment[State, Any], params: Any, policy: BatchPolicy, states: State, key: Any
 ) -> tuple[State, Transition[State]]:
     """Observe, act and step once in each of B environments; for loops that carry more than states.
 
@@ -112,7 +111,7 @@ def actor_step(
 
 def unroll(
     env: Environment[State, Any],
-    params: EnvParams,
+    params: Any,
     policy: BatchPolicy,
     states: State,
     keys: PyTree[Shaped[Array | np.ndarray, "S ..."]],

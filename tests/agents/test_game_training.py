@@ -13,7 +13,7 @@ import jaxarc
 import jaxarc.games
 from jaxarc.agents import GameAgent, load_agent, load_game_agent, load_levels
 from jaxarc.agents.games import levels as game_levels
-from jaxarc.agents.games.levels import LevelEpisodes, record_levels
+from jaxarc.agents.games.levels import record_levels
 from jaxarc.agents.games.policy import GamePolicy
 from jaxarc.agents.train import train
 from jaxarc.cli.main import main
@@ -25,6 +25,7 @@ from jaxarc.games import GameEnvironment, GameError, Level
 from jaxarc.games.frames import OwnFrames
 from jaxarc.games.scoring import game_score
 from jaxarc.runs.checkpoint import CheckpointError
+from jaxarc.wrappers import AutoReset
 
 RANDOM = GameConfig(name="lamps", num_sets=3, num_unseen=2, max_steps=6)
 NETWORK = NetworkConfig(kind="residual_cnn", hidden_size=4, num_layers=2)
@@ -57,7 +58,7 @@ def test_the_score_is_the_official_one_up_to_the_first_level_that_is_lost(lamps)
 @pytest.mark.parametrize("task", [0, 13])
 def test_an_episode_plays_a_level_of_the_task_that_is_drawn_and_the_next_one_follows(lamps, task):
     params = dataclasses.replace(lamps.train.params(), weights=jnp.zeros(16).at[task].set(1.0))
-    env = LevelEpisodes(lamps.train.game)
+    env = AutoReset(GameEnvironment(lamps.train.game))
     states, _ = jax.vmap(env.reset, (0, None))(jax.random.split(jax.random.key(0), 32), params)
     assert set(np.asarray(states.set_index).tolist()) == {task, task + 16, task + 32}
     for number in range(1, RANDOM.max_steps + 1):

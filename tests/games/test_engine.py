@@ -223,7 +223,7 @@ def test_an_action_is_a_whole_number(wrong):
             call(state, wrong, PARAMS)
     with pytest.raises(GameError, match="whole number"):
         ENV.action_of(wrong, state)
-    with pytest.raises(GameError, match=r"set_index is .*whole number"):
+    with pytest.raises(GameError, match=r"task_index is .*whole number"):
         ENV.reset(jax.random.key(0), PARAMS, wrong if wrong is not None else "first")
     with pytest.raises(GameError, match="an action is one whole number"):
         jax.vmap(ENV.step, (None, 0, None))(state, jnp.zeros(3), PARAMS)
@@ -239,7 +239,7 @@ def test_an_action_of_any_size_is_none(action):
 
 @pytest.mark.parametrize("index", [1, 99, -1, 10**30, np.uint8(1), jnp.int32(1)])
 def test_a_set_that_is_not_there_is_refused(index):
-    with pytest.raises(GameError, match=r"set_index is 0 .. 0, got -?\d+"):
+    with pytest.raises(GameError, match=r"task_index is 0 .. 0, got -?\d+"):
         ENV.reset(jax.random.key(0), PARAMS, index)
     assert int(ENV.reset(jax.random.key(0), PARAMS, np.int64(0))[0].set_index) == 0
 

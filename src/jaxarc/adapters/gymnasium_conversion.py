@@ -275,15 +275,16 @@ class LimitInSpec:
         self._spec = spec
 
 
-def require_made(env: Environment[Any, Any], params: EnvParams) -> None:
+def require_made(env: Environment[Any, Any], params: Any) -> None:
     """Raise when these are not what ``jaxarc.make`` returned, or a wrapper around it.
 
     Raises:
         TypeError: naming what was given.
     """
-    if not isinstance(env, Environment) or not isinstance(params, EnvParams):
+    if not isinstance(env, Environment):
         kinds = f"{type(env).__name__} and {type(params).__name__}"
         raise TypeError(f"an environment and its params were expected, got {kinds}; jaxarc.make returns both")
+    env.require(params)
 
 
 def require_no_auto_reset(env: Environment[Any, Any]) -> None:
@@ -296,8 +297,10 @@ def require_no_auto_reset(env: Environment[Any, Any]) -> None:
         raise ValueError("Gymnasium's interface decides when to reset; hand in the environment without AutoReset")
 
 
-def without_action_checks(params: EnvParams) -> EnvParams:
+def without_action_checks(env: Environment[Any, Any], params: Any) -> Any:
     """Return params whose steps never raise: the host has checked the actions."""
+    if not env.checks_actions(params):
+        return params
     return dataclasses.replace(params, config=params.config.with_fields(invalid_action_policy="noop"))
 
 

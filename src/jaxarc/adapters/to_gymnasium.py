@@ -79,7 +79,7 @@ class GymnasiumEnv(LimitInSpec, gymnasium.Env[Any, Any]):  # pyright: ignore[rep
         require_render_mode(render_mode, cell_size)
         self._cell_size = cell_size
         self._env = env
-        self._params = without_action_checks(params)
+        self._params = without_action_checks(env, params)
         self.render_mode = render_mode
         self.action_space = to_gymnasium_space(env.action_space(params))
         self.observation_space = to_gymnasium_space(env.observation_space(params))

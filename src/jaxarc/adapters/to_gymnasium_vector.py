@@ -39,7 +39,6 @@ from jaxarc.adapters.gymnasium_conversion import (
 )
 from jaxarc.adapters.packing import Packed, pack
 from jaxarc.compilation import require_own_jax
-from jaxarc.envs.params import EnvParams
 from jaxarc.interface import Environment
 from jaxarc.rows import reset_where
 
@@ -79,7 +78,7 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
     def __init__(
         self,
         env: Environment[Any, Any],
-        params: EnvParams,
+        params: Any,
         num_envs: int = 1,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         render_mode: str | None = None,
@@ -93,7 +92,7 @@ class GymnasiumVectorEnv(  # pyright: ignore[reportIncompatibleVariableOverride]
         require_render_mode(render_mode, cell_size)
         self._cell_size = cell_size
         self._env = env
-        self._params = without_action_checks(params)
+        self._params = without_action_checks(env, params)
         self.autoreset_mode = AutoresetMode(autoreset_mode)  # where TorchRL looks for it
         if self.autoreset_mode is AutoresetMode.DISABLED:
             raise ValueError("a batch resets by itself; choose autoreset_mode='NextStep' or 'SameStep', got 'Disabled'")
@@ -233,14 +232,14 @@ def make_vector(**choice: Any) -> GymnasiumVectorEnv:
 
 
 @jax.jit
-def _reset(env: Environment[Any, Any], keys: UInt32[Array, "B 2"], params: EnvParams, task: Any, pair: Any) -> Any:
+def _reset(env: Environment[Any, Any], keys: UInt32[Array, "B 2"], params: Any, task: Any, pair: Any) -> Any:
     # Arguments that are None have no axis to be mapped over.
     axes = (0, None, None if task is None else 0, None if pair is None else 0)
     return jax.vmap(env.reset, axes)(keys, params, task, pair)[0]
 
 
 @jax.jit
-def _reset_next(env: Environment[Any, Any], states: Any, params: EnvParams) -> Any:
+def _reset_next(env: Environment[Any, Any], states: Any, params: Any) -> Any:
     return jax.vmap(env.reset_next, (0, None))(states, params)[0]
 
 
@@ -250,18 +249,16 @@ def _merge(mask: Bool[Array, " B"], new: Any, old: Any) -> Any:
 
 
 @jax.jit
-def _show_packed(env: Environment[Any, Any], states: Any, params: EnvParams) -> Packed:
+def _show_packed(env: Environment[Any, Any], states: Any, params: Any) -> Packed:
     return pack(_show(env, states, params))
 
 
-def _show(env: Environment[Any, Any], states: Any, params: EnvParams) -> Any:
+def _show(env: Environment[Any, Any], states: Any, params: Any) -> Any:
     return jax.vmap(env.observe, (0, None))(states, params), jax.vmap(env.info, (0, None))(states, params)
 
 
 @partial(jax.jit, donate_argnames="states")
-def _step_and_reset(
-    env: Environment[Any, Any], states: Any, actions: Any, params: EnvParams
-) -> tuple[Any, Packed, Packed]:
+def _step_and_reset(env: Environment[Any, Any], states: Any, actions: Any, params: Any) -> tuple[Any, Packed, Packed]:
     """Step, and reset where an episode ended, as auto-reset does; return states, and what is seen after and before."""
     actions = to_our_action(env.action_space(params), actions)
     states, observation, rewards, dones, info = jax.vmap(env.step_and_reset, (0, 0, None))(states, actions, params)
@@ -273,7 +270,7 @@ def _step_and_reset(
 
 @partial(jax.jit, donate_argnames="states")
 def _reset_or_step(
-    env: Environment[Any, Any], states: Any, actions: Any, ended: Bool[Array, " B"], params: EnvParams
+    env: Environment[Any, Any], states: Any, actions: Any, ended: Bool[Array, " B"], params: Any
 ) -> tuple[Any, Packed]:
     """Reset the environments whose episode had ended, and step the others; return states, and what is seen of them."""
     # All are stepped, since a state that is done stays as it is, with reward 0.

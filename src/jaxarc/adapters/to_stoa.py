@@ -16,7 +16,6 @@ except ImportError as error:
     raise ImportError("StoaEnvironment needs stoa-env; pip install stoa-env") from error
 
 from jaxarc.adapters.conversion import action_of_fields, action_of_vector, field_sizes
-from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import ActionSpace
 from jaxarc.interface import Environment
 from jaxarc.spaces import Box, Dict, Discrete, Space
@@ -51,7 +50,7 @@ class StoaEnvironment(stoa.Environment):
         action: int32[3] or [5], the operation's index in ``params.config.legal_operations``, then the coordinates; a
             dictionary of ``operation`` and ``selection`` in the mask format; one integer around
             :class:`~jaxarc.wrappers.FlatActions`.
-        env_params: an :class:`~jaxarc.envs.EnvParams`.
+        env_params: an :class:`~jaxarc.envs.EnvParams`, or those of a game.
         discount: 0 where the episode terminated, 1 elsewhere, truncation included.
         extras: the ``info`` of our environment, with the same structure at reset.
 
@@ -64,10 +63,11 @@ class StoaEnvironment(stoa.Environment):
         ValueError: the environment is an ``AutoReset`` already.
     """
 
-    def __init__(self, env: Environment[Any, Any], params: EnvParams, auto_reset: bool = True):
-        if not isinstance(env, Environment) or not isinstance(params, EnvParams):
+    def __init__(self, env: Environment[Any, Any], params: Any, auto_reset: bool = True):
+        if not isinstance(env, Environment):
             kinds = f"{type(env).__name__} and {type(params).__name__}"
             raise TypeError(f"an environment and its params were expected, got {kinds}; jaxarc.make returns both")
+        env.require(params)
         if resets_itself(env):
             raise ValueError("hand in the environment without AutoReset; auto_reset=True adds it")
         self._env = AutoReset(env) if auto_reset else env
@@ -102,7 +102,7 @@ class StoaEnvironment(stoa.Environment):
         named = {jax.tree_util.keystr(path).lstrip("."): leaf for path, leaf in leaves}
         return spaces.DictSpace({name: spaces.ArraySpace(leaf.shape, leaf.dtype, name) for name, leaf in named.items()})
 
-    def _chosen(self, params: Any) -> EnvParams:
+    def _chosen(self, params: Any) -> Any:
         return self._params if params is None else params
 
     def _time_step(self, step_type: Any, reward: Any, observation: Observation, info: Info) -> stoa.TimeStep:
@@ -115,7 +115,7 @@ class StoaEnvironment(stoa.Environment):
             step_type=step_type, reward=reward, discount=info["discount"], observation=observation, extras=extras
         )
 
-    def _our_action(self, action: Any, params: EnvParams) -> Any:
+    def _our_action(self, action: Any, params: Any) -> Any:
         space = self._env.action_space(params)
         if not isinstance(space, ActionSpace):
             return action

@@ -75,6 +75,11 @@ class EnvParams(eqx.Module):
             _check_pair(int(self.pair_index), counts, self.weights)
 
     @property
+    def num_tasks(self) -> int:
+        """T, those that a reset draws from."""
+        return self.tasks.num_tasks
+
+    @property
     def num_slots(self) -> int:
         """Demonstrations that an observation has room for: ``max_demonstrations``, or those of the task with most."""
         return self.config.observation.max_demonstrations or self.tasks.num_slots

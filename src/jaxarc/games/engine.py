@@ -17,8 +17,11 @@ from jaxtyping import Array, Bool, Float32, Int, Int8, Int32, UInt32
 from jaxarc.errors import whole_number
 from jaxarc.games import bits
 from jaxarc.games.bits import Mask
-from jaxarc.games.game import CLICK, UNDO, Action, Board, GameError, GridGame
-from jaxarc.prng import as_typed_key, split_words, to_randint
+from jaxarc.games.game import CLICK, HEX_COLORS, UNDO, Action, Board, GameError, GridGame
+from jaxarc.interface import Environment
+from jaxarc.prng import as_typed_key, from_key_data, split_words, to_randint, to_uniform
+from jaxarc.spaces import Box, Discrete
+from jaxarc.tasks.buffer import sample_task_index
 from jaxarc.types import Info, PRNGKey
 
 NOT_FINISHED: Final = 0
@@ -44,6 +47,29 @@ class GameParams:
     levels: UInt32[Array, "P N words"]  # P sets of N levels; an episode plays one set
     max_steps: Int32[Array, ""]  # an episode is truncated after so many steps, RESET counted
     game: str = dataclasses.field(default="", metadata={"static": True})  # whose levels they are; "": not said
+    # How often a reset draws each task, relative to their sum; set i is of task i % T. None: each set is a task.
+    weights: Float32[Array, " T"] | None = None
+
+    @property
+    def num_tasks(self) -> int:
+        """T, the sets of levels where there are no weights."""
+        return self.levels.shape[0] if self.weights is None else self.weights.shape[0]
+
+    def require_index(self, task_index: Any, pair_index: Any) -> None:
+        """Raise when a task that is given does not exist, or a pair is given; values inside ``jit`` pass.
+
+        Raises:
+            GameError: naming what there is.
+        """
+        if pair_index is not None:
+            raise GameError(f"a game has no pairs, got pair_index={pair_index}; leave it out")
+        if task_index is None:
+            return
+        task_index = _index(task_index, "task_index")
+        if not isinstance(task_index, Tracer) and not 0 <= int(task_index) < self.num_tasks:
+            raise GameError(
+                f"task_index is 0 .. {self.num_tasks - 1}, got {task_index}; each is one set of levels or more"
+            )
 
 
 @jax.tree_util.register_dataclass
@@ -70,9 +96,10 @@ GameStep: TypeAlias = tuple[GameState, Observation, Float32[Array, ""], Bool[Arr
 
 
 @final
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
-class GameEnvironment:
-    """A game as a Markov decision process, of the shape of :class:`jaxarc.ArcEnvironment`; every method is pure.
+class GameEnvironment(Environment[GameState, GameParams]):
+    """A game as a Markov decision process, as :class:`jaxarc.ArcEnvironment` is one; every method is pure.
 
     Class data sheet:
         state: :class:`GameState`, some hundred bytes at 16x16.
@@ -81,7 +108,7 @@ class GameEnvironment:
             takes clicks.
         reward: 1 for each level completed.
         done: WIN, GAME_OVER or ``params.max_steps`` steps.
-        auto-reset: ``step_and_reset``.
+        auto-reset: ``step_and_reset``, or :class:`jaxarc.wrappers.AutoReset`.
 
     Example::
 
@@ -92,8 +119,8 @@ class GameEnvironment:
     Source: the contract is that of ``arcengine`` 0.9.3; ``docs/games.md``.
     """
 
-    game: GridGame
-    observation: Literal["cells", "frame"] = "cells"
+    game: GridGame = dataclasses.field(metadata={"static": True})
+    observation: Literal["cells", "frame"] = dataclasses.field(default="cells", metadata={"static": True})
 
     def __post_init__(self) -> None:
         if self.observation not in ("cells", "frame"):
@@ -137,28 +164,33 @@ class GameEnvironment:
         return GameParams(levels, jnp.int32(max_steps), self.game.name)
 
     def reset(
-        self, key: PRNGKey, params: GameParams, set_index: Int[Array, ""] | int | None = None
+        self,
+        key: PRNGKey,
+        params: GameParams,
+        task_index: Int[Array, ""] | int | None = None,
+        pair_index: Int[Array, ""] | int | None = None,
     ) -> tuple[GameState, Observation]:
-        """Start an episode at the first level of a set, drawn if none is given; equal keys give equal episodes.
+        """Start an episode at the first level of a set of a task, drawn if none is given; equal keys draw equal ones.
 
         Raises:
-            GameError: there is no such set, or the params are of another game. Values inside ``jit`` pass.
+            GameError: there is no such task, or the params are of another game. Values inside ``jit`` pass.
         """
         self.require(params)
-        if set_index is not None:
-            set_index = _index(set_index, "set_index")
-            num_sets = params.levels.shape[0]
-            if not isinstance(set_index, Tracer) and not 0 <= int(set_index) < num_sets:
-                raise GameError(f"set_index is 0 .. {num_sets - 1}, got {set_index}; the params have {num_sets} set(s)")
-        return _reset(self, key, params, set_index)
+        params.require_index(task_index, pair_index)
+        return _reset(self, key, params, task_index)
+
+    def reset_next(self, state: GameState, params: GameParams) -> tuple[GameState, Observation]:
+        self.require(params, state)
+        return _reset(self, state.key, params, None)
 
     def step(self, state: GameState, action: Int[Array, ""] | int, params: GameParams) -> GameStep:
         """Take an action; a state that is done stays as it is, with reward 0, but for RESET after WIN or GAME_OVER.
 
         Returns:
-            state, observation, reward (float32[]), done (bool[]) and info: ``terminated``, ``truncated`` and
-            ``invalid_action`` (bool: there is no such action or cell; it is counted and changes nothing), ``level``
-            (0 .. N - 1), ``levels_completed``, ``step_count`` and ``actions_left`` (int32; -1 without a budget).
+            state, observation, reward (float32[]), done (bool[]) and info: ``terminated``, ``truncated``, ``success``
+            (bool: WIN), ``discount`` (float32: 0 where terminated, else 1), ``invalid_action`` (bool: there is no such
+            action or cell; it is counted and changes nothing), ``task_index``, ``level`` (0 .. N - 1),
+            ``levels_completed``, ``step_count`` and ``actions_left`` (int32; -1 without a budget).
 
         Raises:
             GameError: the action is no whole number, or state or params are of another game.
@@ -177,11 +209,37 @@ class GameEnvironment:
         self.require(params, state)
         return _step_and_reset(self, state, self._action(action), params)
 
-    def observe(self, state: GameState) -> Observation:
-        """Show a state as ``reset`` and ``step`` do."""
-        if self.observation == "frame":
-            return self.frame(state)
-        return self.cells(state.board)
+    def observe(self, state: GameState, params: GameParams | None = None) -> Observation:
+        """Show a state, or a batch of states, as ``reset`` and ``step`` do; the params change nothing."""
+        show = self.frame if self.observation == "frame" else lambda state: self.cells(state.board)
+        for _ in range(state.status.ndim):
+            show = jax.vmap(show)
+        return show(state)
+
+    def info(self, state: GameState, params: GameParams) -> Info:
+        terminated = state.status != NOT_FINISHED
+        return {
+            "terminated": terminated,
+            "truncated": ~terminated & (state.step_count >= params.max_steps),
+            "success": state.status == WIN,
+            "discount": jnp.where(terminated, jnp.float32(0), jnp.float32(1)),
+            "invalid_action": jnp.zeros_like(terminated),
+            "task_index": state.set_index % params.num_tasks,
+            "level": jnp.minimum(state.levels_completed, params.levels.shape[1] - 1),
+            "levels_completed": state.levels_completed,
+            "step_count": state.step_count,
+            "actions_left": jnp.where(state.budget > 0, state.budget - state.action_count, -1),
+        }
+
+    def action_space(self, params: GameParams) -> Discrete:
+        self.require(params)
+        return Discrete(self.num_actions)
+
+    def observation_space(self, params: GameParams) -> Box:
+        self.require(params)
+        is_frame = self.observation == "frame"
+        shape = (FRAME_SIDE, FRAME_SIDE) if is_frame else self.game.shape
+        return Box(0 if is_frame else OUTSIDE, len(HEX_COLORS) - 1, shape, jnp.int8)
 
     def cells(self, board: Board) -> Int8[Array, "H W"]:
         """Return the color of each cell, -1 beside the level."""
@@ -297,17 +355,7 @@ class GameEnvironment:
             history=history,
             history_size=jnp.where(loads, 0, history_size).astype(jnp.int32),
         )
-        left = jnp.where(after.budget > 0, after.budget - after.action_count, -1)
-        terminated = status != NOT_FINISHED
-        info = {
-            "terminated": terminated,
-            "truncated": ~terminated & (after.step_count >= params.max_steps),
-            "invalid_action": ~exists & ~is_reset,
-            "level": level.astype(jnp.int32),
-            "levels_completed": after.levels_completed,
-            "step_count": after.step_count,
-            "actions_left": left,
-        }
+        info = {**self.info(after, params), "invalid_action": ~exists & ~is_reset}
         finished = dataclasses.replace(after, board=board, action_count=action_count, budget=state.budget)
         return after, finished, wins_level.astype(jnp.float32), info
 
@@ -366,12 +414,18 @@ class GameEnvironment:
         return dataclasses.replace(board, layers=layers), history, size
 
     def start(
-        self, key: UInt32[Array, "2"], params: GameParams, set_index: Int[Array, ""] | int | None = None
+        self, key: UInt32[Array, "2"], params: GameParams, task_index: Int[Array, ""] | int | None = None
     ) -> GameState:
         """Return the state at the start of an episode, of the words of a key; see ``reset``."""
-        next_key, set_words = split_words(jax.random.wrap_key_data(key, impl="threefry2x32"), 2)
-        drawn = to_randint(set_words[0], jnp.int32(params.levels.shape[0])).astype(jnp.int32)
-        set_index = drawn if set_index is None else jnp.asarray(set_index, jnp.int32)
+        next_key, words = split_words(from_key_data(key), 2)
+        num_sets, num_tasks = params.levels.shape[0], params.num_tasks
+        if params.weights is None:
+            set_index = to_randint(words[0], jnp.int32(num_sets)) if task_index is None else jnp.asarray(task_index)
+        else:  # a task, then one of its sets
+            drawn, (next_key, _) = next_key, split_words(from_key_data(words), 2)
+            task = sample_task_index(to_uniform(drawn[0]), params.weights) if task_index is None else task_index
+            set_index = to_randint(drawn[1], jnp.int32(num_sets // num_tasks)) * num_tasks + task
+        set_index = set_index.astype(jnp.int32)
         board, budget = unpack(params.levels[set_index, 0], self.game)
         zero = jnp.int32(0)
         return GameState(
@@ -391,9 +445,9 @@ class GameEnvironment:
 
 @functools.partial(jax.jit, static_argnums=0)
 def _reset(
-    env: GameEnvironment, key: PRNGKey, params: GameParams, set_index: Int[Array, ""] | int | None
+    env: GameEnvironment, key: PRNGKey, params: GameParams, task_index: Int[Array, ""] | int | None
 ) -> tuple[GameState, Observation]:
-    state = env.start(jax.random.key_data(as_typed_key(key)), params, set_index)
+    state = env.start(jax.random.key_data(as_typed_key(key)), params, task_index)
     return state, env.observe(state)
 
 

@@ -23,9 +23,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float32, Int32, Key, PyTree, UInt32
 
 from jaxarc.device_arrays import own_arrays
-from jaxarc.envs.params import EnvParams
 from jaxarc.envs.spaces import fold_in_each
-from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.fusion import compiles_for_cpu
 from jaxarc.interface import Environment
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, envs_per_device, is_array, local_rows, padded_size
@@ -51,7 +49,7 @@ Arrays = tuple[Array, ...]  # of environment, params and policy, in the order of
 class Trajectory(NamedTuple):
     """Steps of many environments; with the states before the first one they give every observation again."""
 
-    actions: StructuredAction  # arrays [S, B, ...]
+    actions: Any  # arrays [S, B, ...]
     rewards: Float32[Array, "S B"]
     dones: Bool[Array, "S B"]  # an episode ended in this step
     terminated: Bool[Array, "S B"]  # it ended by a submit, not by the limit of steps
@@ -86,7 +84,7 @@ class Program(NamedTuple):
 
 def make_statics(
     env: Environment[Any, Any],
-    params: EnvParams,
+    params: Any,
     policy: Policy,
     num_envs: int,
     mesh: Mesh,
@@ -97,10 +95,9 @@ def make_statics(
 
     Raises:
         ValueError: the mesh has no axis ``"data"``, or there is no environment.
-        TypeError: ``params`` are no EnvParams.
+        TypeError: ``params`` are not those of the environment.
     """
-    if not isinstance(params, EnvParams):
-        raise TypeError(f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}")
+    env.require(params)
     envs_per_device(num_envs, mesh)
     # Arrays become arguments of the program, described by shape and dtype; everything else is a part of its identity.
     # So new weights of a policy run the same program, and another config compiles anew.
@@ -172,7 +169,7 @@ def _start(statics: RolloutStatics, arrays: Arrays, key_data: UInt32[Array, " 2"
     states = jax.vmap(env.reset, (0, None))(keys, params)[0]
     info = jax.eval_shape(jax.vmap(env.info, (0, None)), states, params)
     metrics = zero_metrics(index, has_returns="episode_return" in info)
-    tasks = zero_task_metrics(index, params.tasks.num_tasks) if statics.counts_tasks else None
+    tasks = zero_task_metrics(index, params.num_tasks) if statics.counts_tasks else None
     return RolloutCarry(states, metrics, tasks)
 
 
@@ -240,7 +237,7 @@ def _play_chunk(
     def step(carry: RolloutCarry, time_step: Int32[Array, ""]) -> tuple[RolloutCarry, Trajectory | None]:
         # First the step's number, then the environment's: bitwise identical in any chunk and on any device.
         key_step = jax.random.fold_in(key_steps, time_step)
-        keys = fold_in_each(key_step, index, params.config.environment.executor)
+        keys = fold_in_each(key_step, index, env.executor(params))
         # Whether an episode still runs is read before the step, since afterwards auto-reset has begun the next one.
         before = jax.vmap(env.info, (0, None))(carry.states, params)
         running = ~(before["terminated"] | before["truncated"])
@@ -270,9 +267,9 @@ def _shard_mapped(
     statics: RolloutStatics, function: Callable[..., Any], in_specs: Any, out_specs: Any, donated: int | None = None
 ) -> Any:
     """Compile a function for all devices; ``donated`` is the number of an argument whose memory the results take."""
-    _, params, _ = _unflatten(statics, statics.leaves)
+    env, params, _ = _unflatten(statics, statics.leaves)
     # equinox.error_if, behind the policy "raise", does not pass JAX's check of what varies between devices.
-    check_vma = params.config.action.invalid_action_policy != "raise"
+    check_vma = not env.checks_actions(params)
     local = functools.partial(function, statics)
     spread = jax.shard_map(local, mesh=statics.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_vma)
     return jax.jit(spread, donate_argnums=donated)
@@ -288,7 +285,7 @@ def _sharded(shapes: Any, spec: Any, statics: RolloutStatics) -> Any:
     return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), shapes)
 
 
-def _unflatten(statics: RolloutStatics, arrays: Any) -> tuple[Environment[Any, Any], EnvParams, Policy]:
+def _unflatten(statics: RolloutStatics, arrays: Any) -> tuple[Environment[Any, Any], Any, Policy]:
     """Put arrays, or all leaves, back into environment, params and policy."""
     rest = iter(arrays)
     leaves = [next(rest) if isinstance(leaf, jax.ShapeDtypeStruct) else leaf for leaf in statics.leaves]

@@ -19,7 +19,6 @@ from jax.sharding import Mesh, NamedSharding
 from jaxtyping import Array, PyTree, UInt32
 
 from jaxarc.compilation import require_own_jax
-from jaxarc.envs.params import EnvParams
 from jaxarc.interface import Environment
 from jaxarc.parallel.memory import available_memory, require_memory, size_of
 from jaxarc.parallel.mesh import (
@@ -116,7 +115,7 @@ class CompiledRollout:
 
     def __call__(
         self,
-        params: EnvParams,
+        params: Any,
         policy: Policy,
         key: PRNGKey,
         states: PyTree[Array] | None = None,
@@ -144,7 +143,7 @@ class CompiledRollout:
         return result
 
     def chunks(
-        self, params: EnvParams, policy: Policy, key: PRNGKey, states: PyTree[Array] | None = None
+        self, params: Any, policy: Policy, key: PRNGKey, states: PyTree[Array] | None = None
     ) -> Iterator[Rollout]:
         """Play chunk by chunk: after each, yield the rollout so far, with the trajectory of this chunk alone.
 
@@ -157,7 +156,7 @@ class CompiledRollout:
 
     def _play_chunks(
         self,
-        params: EnvParams,
+        params: Any,
         policy: Policy,
         key: PRNGKey,
         states: PyTree[Array] | None,
@@ -180,7 +179,7 @@ class CompiledRollout:
             )
         shared = replicate((arrays, _threefry_data(key)), statics.mesh)
         carry = self._start(*shared) if states is None else _go_on(states, statics, donates)
-        raises = params.config.action.invalid_action_policy == "raise"
+        raises = self._env.checks_actions(params)
         done = 0
         for length in self._lengths:
             play = compile_play(statics, length).call
@@ -195,7 +194,7 @@ class CompiledRollout:
 
 def rollout(
     env: Environment[Any, Any],
-    params: EnvParams,
+    params: Any,
     policy: Policy,
     key: PRNGKey,
     num_envs: int,
@@ -259,7 +258,7 @@ def rollout(
 
 def compile_rollout(
     env: Environment[Any, Any],
-    params: EnvParams,
+    params: Any,
     policy: Policy,
     num_envs: int,
     num_steps: int,

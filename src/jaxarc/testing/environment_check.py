@@ -63,7 +63,7 @@ class EnvironmentCheckError(JaxarcError, AssertionError):
 
 def check_environment(
     env: Environment[Any, Any],
-    params: EnvParams,
+    params: Any,
     key: PRNGKey | None = None,
     num_envs: int = 8,
     num_steps: int | None = None,
@@ -71,7 +71,8 @@ def check_environment(
 ) -> CheckReport:
     """Check that an environment keeps its contract: types, spaces, endings, purity, resets, secrecy.
 
-    It plays random actions of the environment's own action space, in a batch and alone. Most of the time is
+    It plays random actions of the environment's own action space, in a batch and alone. A game, whose RESET goes on
+    after an end, is checked with an ``AutoReset`` around it. Most of the time is
     compilation: a small canvas, few operations and short episodes make it fast.
 
     Args:
@@ -79,7 +80,7 @@ def check_environment(
         params: tasks and config. In test mode the hidden answers are changed, to see whether anything depends on them.
         key: random key; None for a fixed one.
         num_envs: B, environments of the batch, 2 or more.
-        num_steps: S; None for as many as a truncated episode takes, 1000 at most.
+        num_steps: S; None for as many as a truncated episode of ARC takes, 1000 at most and of others.
         make_env: makes the environment from params, for one that keeps something of its tasks, such as the size of an
             array; it is made again for other hidden answers. None: the environment knows of tasks what params hold.
 
@@ -90,12 +91,13 @@ def check_environment(
         EnvironmentCheckError: it names each check that failed, where, and how to fix it.
         ValueError: ``num_envs`` or ``num_steps`` is too small.
     """
-    if not isinstance(params, EnvParams):
-        raise TypeError(f"params must be the EnvParams that jaxarc.make returns, got {type(params).__name__}")
+    if isinstance(env, Environment):  # what is none fails below
+        env.require(params)
     if num_envs < 2 or (num_steps is not None and num_steps < 2):
         raise ValueError(f"a check needs 2 environments and 2 steps or more, got {num_envs} and {num_steps}")
     # Three steps beyond the limit, so that endings by time happen and a step after the end is seen.
-    steps = min(params.config.environment.max_episode_steps + 3, _LONGEST) if num_steps is None else num_steps
+    limit = params.config.environment.max_episode_steps if isinstance(params, EnvParams) else _LONGEST
+    steps = min(limit + 3, _LONGEST) if num_steps is None else num_steps
     key = as_typed_key(jax.random.key(0) if key is None else key)
     log = _Log()
     hint = "a method cannot be traced; use jax.numpy and jax.lax on traced values"
@@ -308,7 +310,9 @@ def _other_step_and_reset(env: Environment[Any, Any], params: EnvParams, run: Ra
         )
 
 
-def _why_nothing_is_hidden(params: EnvParams) -> str | None:
+def _why_nothing_is_hidden(params: Any) -> str | None:
+    if not isinstance(params, EnvParams):
+        return "only tasks of ARC have hidden answers"
     if params.config.episode.mode == "train":
         return "in train mode targets may be seen; pass params with mode='test'"
     if not isinstance(params.tasks, TaskBuffer):

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float32, PyTree, UInt32
 
-from jaxarc.envs.params import EnvParams
 from jaxarc.interface import Environment
 from jaxarc.prng import from_key_data
 
@@ -46,7 +45,7 @@ class RandomRollout(NamedTuple):
     following: EpisodeStart  # reset_next of the last states
 
 
-RolloutFunction = Callable[[EnvParams, UInt32[Array, "B words"]], RandomRollout]
+RolloutFunction = Callable[[Any, UInt32[Array, "B words"]], RandomRollout]
 
 
 def compile_rollout(env: Environment[Any, Any], num_steps: int) -> RolloutFunction:
@@ -56,7 +55,7 @@ def compile_rollout(env: Environment[Any, Any], num_steps: int) -> RolloutFuncti
     """
 
     @jax.jit
-    def play(params: EnvParams, keys: UInt32[Array, "B words"]) -> RandomRollout:
+    def play(params: Any, keys: UInt32[Array, "B words"]) -> RandomRollout:
         actions = env.action_space(params)
         observations = env.observation_space(params)
         typed = jax.vmap(from_key_data)(keys)
