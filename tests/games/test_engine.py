@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import jaxarc.games
-from jaxarc.games import GameEnvironment, GameError, GridGame, Level, LevelEvent, bits
+from jaxarc.games import CLICK, MOVES, UNDO, Color, GameEnvironment, GameError, GridGame, Level, LevelEvent, bits
 from jaxarc.games.engine import GAME_OVER, NOT_FINISHED, UNDO_DEPTH, WIN
-from jaxarc.games.game import CLICK, MOVES, RED, UNDO, WHITE
 from jaxarc.games.level_solver import replay
 
 RESET, UP, RIGHT, UNDONE, CELLS = 0, 1, 4, 5, 6  # actions of the little game below: moves, undo, then clicks
@@ -26,7 +25,7 @@ def rule(board, action):
 GAME = GridGame(
     name="little",
     about="For these tests.",
-    layers={"goal": RED, "pit": None, "player": WHITE},
+    layers={"goal": Color.RED, "pit": None, "player": Color.WHITE},
     letters={"P": ("player",), "G": ("goal",), "x": ("pit",)},
     actions=(*MOVES, CLICK, UNDO),
     rule=rule,

@@ -9,8 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxarc.games import GameEnvironment, GameError, GridGame, Level, LevelEvent, bits
-from jaxarc.games.game import MOVES, RED, WHITE
+from jaxarc.games import MOVES, Color, GameEnvironment, GameError, GridGame, Level, LevelEvent, bits
 from jaxarc.testing import check_environment
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
@@ -26,7 +25,7 @@ def rule(board, action):
 GAME = GridGame(
     name="walk",
     about="For these tests.",
-    layers={"goal": RED, "player": WHITE},
+    layers={"goal": Color.RED, "player": Color.WHITE},
     letters={"P": ("player",), "G": ("goal",)},
     actions=MOVES,
     rule=rule,

@@ -18,15 +18,14 @@ from jaxarc.games.game_names import full_name, load_game, register_game
 
 CODE = """
 import beside_the_game
-from jaxarc.games import GridGame, Level, LevelEvent, bits
-from jaxarc.games.game import GREEN, MOVES, YELLOW
+from jaxarc.games import MOVES, Color, GridGame, Level, LevelEvent, bits
 
 def rule(board, action):
     player = bits.walk(board["player"], board.solid(), action.number)
     return board.set(player=player), LevelEvent(won=bits.some(player & board["goal"]))
 
 GAME = GridGame(
-    name="thief", about="Reach the goal.", layers={"goal": GREEN, "player": YELLOW},
+    name="thief", about="Reach the goal.", layers={"goal": Color.GREEN, "player": Color.YELLOW},
     letters={"P": ["player"], "G": ["goal"]}, actions=MOVES, rule=rule, levels=[Level(2, "P.G"), Level(1, "PG")],
 )
 """
@@ -95,7 +94,7 @@ def test_what_is_no_game_is_one_line(file, code, name, quoted):
         (('levels=[Level(2, "P.G"), Level(1, "PG")]', "levels=[]"), "no level"),
         (("actions=MOVES", "actions=[4, 8]"), "1 .. 7"),
         (("actions=MOVES", "actions=['up']"), "1 .. 7"),
-        (('"goal": GREEN', '"goal": 16'), "0 .. 15"),
+        (('"goal": Color.GREEN', '"goal": 16'), "0 .. 15"),
         (("rule=rule", "rule=rule, needed=['wall']"), "no layer 'wall'"),
         (("rule=rule", "rule=rule, counters={'goal': 1}"), "'goal' is a layer and a counter"),
     ],

@@ -8,7 +8,20 @@
 from typing import TYPE_CHECKING
 
 from jaxarc.games.engine import GameEnvironment, GameParams, GameState
-from jaxarc.games.game import Action, Board, GameError, GridGame, Level, LevelEvent
+from jaxarc.games.game import (
+    ACT,
+    CLICK,
+    MOVES,
+    UNDO,
+    Action,
+    Board,
+    Color,
+    GameError,
+    GridGame,
+    Level,
+    LevelEvent,
+    read_levels,
+)
 from jaxarc.games.game_names import NAMES, all_names, game, load_game, make, register_game
 from jaxarc.lazy import lazy
 
@@ -16,9 +29,14 @@ if TYPE_CHECKING:
     from jaxarc.games.bridge import as_arcengine
 
 __all__ = [
+    "ACT",
+    "CLICK",
+    "MOVES",
     "NAMES",
+    "UNDO",
     "Action",
     "Board",
+    "Color",
     "GameEnvironment",
     "GameError",
     "GameParams",
@@ -31,6 +49,7 @@ __all__ = [
     "game",
     "load_game",
     "make",
+    "read_levels",
     "register_game",
 ]
 

@@ -17,12 +17,18 @@ from jaxarc.games import bits
 from jaxarc.games.bits import Mask
 from jaxarc.types import PRNGKey
 
-WHITE, SILVER, GRAY, STEEL, COAL, BLACK, PINK, ROSE, RED, BLUE, SKY, YELLOW, ORANGE, MAROON, GREEN, PURPLE = range(16)
-"""The colors of ARC-AGI-3 by number."""
 HEX_COLORS: Final = (
     "#ffffff", "#cccccc", "#999999", "#666666", "#333333", "#000000", "#e53aa3", "#ff7bcc", "#f93c31", "#1e93ff",
     "#88d8f1", "#ffdc00", "#ff851b", "#921231", "#4fcc30", "#a356d6"
 )  # fmt: skip
+
+
+class Color:
+    """The colors of ARC-AGI-3 by number."""
+
+    WHITE, SILVER, GRAY, STEEL, COAL, BLACK, PINK, ROSE = range(8)
+    RED, BLUE, SKY, YELLOW, ORANGE, MAROON, GREEN, PURPLE = range(8, 16)
+
 
 ACT: Final = 5
 CLICK: Final = 6
@@ -137,7 +143,7 @@ class GridGame:
     needed: Sequence[str] = ()  # layers that have at least one
     counters: Mapping[str, int] = dataclasses.field(default_factory=dict)  # name -> value at the start of a level
     undo: Sequence[str] = ()  # layers that action 7 takes back
-    background: int = COAL
+    background: int = Color.COAL
     view: Callable[[Board], Sequence[tuple[Mask, int]]] | None = None  # masks with colors, where layers are not enough
     generate: Callable[[PRNGKey, Int32[Array, ""]], Board] | None = None  # from key and difficulty, 0 .. N - 1
 

@@ -91,7 +91,8 @@ def check_environment(
         EnvironmentCheckError: it names each check that failed, where, and how to fix it.
         ValueError: ``num_envs`` or ``num_steps`` is too small.
     """
-    env.require(params)
+    if isinstance(env, Environment):  # what is none fails below
+        env.require(params)
     if num_envs < 2 or (num_steps is not None and num_steps < 2):
         raise ValueError(f"a check needs 2 environments and 2 steps or more, got {num_envs} and {num_steps}")
     # Three steps beyond the limit, so that endings by time happen and a step after the end is seen.

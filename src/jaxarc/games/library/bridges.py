@@ -1,22 +1,6 @@
 """Cross water on planks, of which there are few."""
 
-from jaxarc.games import bits
-from jaxarc.games.game import (
-    BLUE,
-    CLICK,
-    GREEN,
-    MAROON,
-    MOVES,
-    ORANGE,
-    STEEL,
-    WHITE,
-    YELLOW,
-    Action,
-    Board,
-    GridGame,
-    LevelEvent,
-    read_levels,
-)
+from jaxarc.games import CLICK, MOVES, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 
 
 def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
@@ -32,15 +16,15 @@ def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
 
 def view(board: Board) -> list[tuple[bits.Mask, int]]:
     things = [
-        ("wall", STEEL),
-        ("water", BLUE),
-        ("bridge", ORANGE),
-        ("pile", MAROON),
-        ("goal", GREEN),
-        ("player", YELLOW),
+        ("wall", Color.STEEL),
+        ("water", Color.BLUE),
+        ("bridge", Color.ORANGE),
+        ("pile", Color.MAROON),
+        ("goal", Color.GREEN),
+        ("player", Color.YELLOW),
     ]
     carrying = bits.where(board["planks"] > 0, board["player"])
-    return [*((board[name], color) for name, color in things), (carrying, WHITE)]
+    return [*((board[name], color) for name, color in things), (carrying, Color.WHITE)]
 
 
 LEVELS = read_levels("""
@@ -58,7 +42,14 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="bridges",
     about="Reach the goal; you pick planks up, and a click lays one on the water beside you.",
-    layers={"wall": STEEL, "water": BLUE, "bridge": ORANGE, "pile": MAROON, "goal": GREEN, "player": YELLOW},
+    layers={
+        "wall": Color.STEEL,
+        "water": Color.BLUE,
+        "bridge": Color.ORANGE,
+        "pile": Color.MAROON,
+        "goal": Color.GREEN,
+        "player": Color.YELLOW,
+    },
     letters={"#": ("wall",), "~": ("water",), "p": ("pile",), "G": ("goal",), "P": ("player",)},
     actions=(*MOVES, CLICK),
     rule=rule,

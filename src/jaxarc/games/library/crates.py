@@ -1,20 +1,6 @@
 """Push every crate onto a goal."""
 
-from jaxarc.games import bits
-from jaxarc.games.game import (
-    GREEN,
-    MOVES,
-    ORANGE,
-    RED,
-    STEEL,
-    UNDO,
-    YELLOW,
-    Action,
-    Board,
-    GridGame,
-    LevelEvent,
-    read_levels,
-)
+from jaxarc.games import MOVES, UNDO, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 
 
 def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
@@ -24,7 +10,13 @@ def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
 
 def view(board: Board) -> list[tuple[bits.Mask, int]]:
     crate, goal = board["crate"], board["goal"]
-    return [(board["wall"], STEEL), (goal, RED), (crate, ORANGE), (crate & goal, GREEN), (board["player"], YELLOW)]
+    return [
+        (board["wall"], Color.STEEL),
+        (goal, Color.RED),
+        (crate, Color.ORANGE),
+        (crate & goal, Color.GREEN),
+        (board["player"], Color.YELLOW),
+    ]
 
 
 LEVELS = read_levels("""
@@ -43,7 +35,7 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="crates",
     about="Push every crate onto a goal; a crate in a corner stays there, and action 7 takes a push back.",
-    layers={"wall": STEEL, "goal": RED, "crate": ORANGE, "player": YELLOW},
+    layers={"wall": Color.STEEL, "goal": Color.RED, "crate": Color.ORANGE, "player": Color.YELLOW},
     letters={
         "#": ("wall",),
         "P": ("player",),

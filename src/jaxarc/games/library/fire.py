@@ -1,7 +1,6 @@
 """Get out before the fire does."""
 
-from jaxarc.games import bits
-from jaxarc.games.game import GREEN, MOVES, ORANGE, STEEL, YELLOW, Action, Board, GridGame, LevelEvent, read_levels
+from jaxarc.games import MOVES, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 
 
 def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
@@ -33,7 +32,7 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="fire",
     about="Reach the exit; the fire grows to all sides with every second action.",
-    layers={"wall": STEEL, "exit": GREEN, "fire": ORANGE, "player": YELLOW},
+    layers={"wall": Color.STEEL, "exit": Color.GREEN, "fire": Color.ORANGE, "player": Color.YELLOW},
     letters={"#": ("wall",), "P": ("player",), "G": ("exit",), "f": ("fire",)},
     actions=MOVES,
     rule=rule,

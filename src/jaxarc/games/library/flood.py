@@ -3,8 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from jaxarc.games import bits
-from jaxarc.games.game import BLUE, CLICK, GREEN, RED, YELLOW, Action, Board, GridGame, LevelEvent, read_levels
+from jaxarc.games import CLICK, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 from jaxarc.types import PRNGKey
 
 COLORS = ("red", "yellow", "green", "blue")
@@ -54,7 +53,7 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="flood",
     about="Make the grid one color; the region of the top-left corner takes the color that you click.",
-    layers={"red": RED, "yellow": YELLOW, "green": GREEN, "blue": BLUE},
+    layers={"red": Color.RED, "yellow": Color.YELLOW, "green": Color.GREEN, "blue": Color.BLUE},
     letters={"r": ("red",), "y": ("yellow",), "g": ("green",), "b": ("blue",)},
     actions=(CLICK,),
     rule=rule,

@@ -1,7 +1,6 @@
 """Find the way out of a maze, and see only what is near."""
 
-from jaxarc.games import bits
-from jaxarc.games.game import BLACK, GREEN, MOVES, STEEL, YELLOW, Action, Board, GridGame, LevelEvent, read_levels
+from jaxarc.games import MOVES, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 
 
 def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
@@ -13,7 +12,7 @@ def view(board: Board) -> list[tuple[bits.Mask, int]]:
     player = board["player"]
     row = player | bits.left(player) | bits.right(player) | bits.left(player, 2) | bits.right(player, 2)
     near = row | bits.up(row) | bits.down(row) | bits.up(row, 2) | bits.down(row, 2)
-    return [(board["wall"], STEEL), (board["exit"], GREEN), (player, YELLOW), (~near, BLACK)]
+    return [(board["wall"], Color.STEEL), (board["exit"], Color.GREEN), (player, Color.YELLOW), (~near, Color.BLACK)]
 
 
 LEVELS = read_levels("""
@@ -36,7 +35,7 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="fog",
     about="Find the exit of a maze; only cells at most two rows and two columns away can be seen.",
-    layers={"wall": STEEL, "exit": GREEN, "player": YELLOW},
+    layers={"wall": Color.STEEL, "exit": Color.GREEN, "player": Color.YELLOW},
     letters={"#": ("wall",), "P": ("player",), "G": ("exit",)},
     actions=MOVES,
     rule=rule,

@@ -2,8 +2,7 @@
 
 import jax.numpy as jnp
 
-from jaxarc.games import bits
-from jaxarc.games.game import ACT, GREEN, RED, SKY, STEEL, YELLOW, Action, Board, GridGame, LevelEvent, read_levels
+from jaxarc.games import ACT, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 
 
 def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
@@ -18,10 +17,10 @@ def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
 
 
 def view(board: Board) -> list[tuple[bits.Mask, int]]:
-    things = [("wall", STEEL), ("spike", RED), ("goal", GREEN)]
+    things = [("wall", Color.STEEL), ("spike", Color.RED), ("goal", Color.GREEN)]
     masks = [(board[name], color) for name, color in things]
     falls_up = bits.where(board["is_up"] == 1, board["player"])
-    return [*masks, (board["player"], YELLOW), (falls_up, SKY)]
+    return [*masks, (board["player"], Color.YELLOW), (falls_up, Color.SKY)]
 
 
 LEVELS = read_levels("""
@@ -40,7 +39,7 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="gravity",
     about="Touch the goal; you walk left and right, fall until a floor holds you, and action 5 turns gravity over.",
-    layers={"wall": STEEL, "spike": RED, "goal": GREEN, "player": YELLOW},
+    layers={"wall": Color.STEEL, "spike": Color.RED, "goal": Color.GREEN, "player": Color.YELLOW},
     letters={"#": ("wall",), "x": ("spike",), "G": ("goal",), "P": ("player",)},
     actions=(bits.LEFT, bits.RIGHT, ACT),
     rule=rule,

@@ -1,7 +1,6 @@
 """Slide until something stops you, and stop on the goal."""
 
-from jaxarc.games import bits
-from jaxarc.games.game import BLUE, MOVES, ORANGE, RED, SKY, Action, Board, GridGame, LevelEvent, read_levels
+from jaxarc.games import MOVES, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 
 
 def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
@@ -34,7 +33,7 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="ice",
     about="Slide until a rock stops you; come to rest on the goal, and cross no pit.",
-    layers={"rock": SKY, "pit": BLUE, "goal": RED, "player": ORANGE},
+    layers={"rock": Color.SKY, "pit": Color.BLUE, "goal": Color.RED, "player": Color.ORANGE},
     letters={"#": ("rock",), "O": ("pit",), "G": ("goal",), "P": ("player",)},
     actions=MOVES,
     rule=rule,

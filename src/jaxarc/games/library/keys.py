@@ -1,21 +1,6 @@
 """Open doors with keys of their color, and reach the goal."""
 
-from jaxarc.games import bits
-from jaxarc.games.game import (
-    BLUE,
-    GREEN,
-    MAROON,
-    MOVES,
-    PURPLE,
-    RED,
-    STEEL,
-    YELLOW,
-    Action,
-    Board,
-    GridGame,
-    LevelEvent,
-    read_levels,
-)
+from jaxarc.games import MOVES, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 
 
 def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
@@ -50,13 +35,13 @@ GAME = GridGame(
     name="keys",
     about="Open doors with keys of their color, one key a door, and reach the goal.",
     layers={
-        "wall": STEEL,
-        "goal": GREEN,
-        "red_door": MAROON,
-        "blue_door": PURPLE,
-        "red_key": RED,
-        "blue_key": BLUE,
-        "player": YELLOW,
+        "wall": Color.STEEL,
+        "goal": Color.GREEN,
+        "red_door": Color.MAROON,
+        "blue_door": Color.PURPLE,
+        "red_key": Color.RED,
+        "blue_key": Color.BLUE,
+        "player": Color.YELLOW,
     },
     letters={
         "#": ("wall",),

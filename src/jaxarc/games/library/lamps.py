@@ -3,8 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from jaxarc.games import bits
-from jaxarc.games.game import CLICK, MAROON, STEEL, YELLOW, Action, Board, GridGame, LevelEvent, read_levels
+from jaxarc.games import CLICK, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 from jaxarc.types import PRNGKey
 
 
@@ -46,12 +45,12 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="lamps",
     about="Switch every lamp off; a click switches a lamp and the lamps beside it.",
-    layers={"lamp": MAROON, "on": YELLOW},
+    layers={"lamp": Color.MAROON, "on": Color.YELLOW},
     letters={"L": ("lamp",), "X": ("lamp", "on")},
     actions=(CLICK,),
     rule=rule,
     levels=LEVELS,
     needed=("on",),
-    background=STEEL,
+    background=Color.STEEL,
     generate=generate,
 )  # fmt: skip

@@ -3,24 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from jaxarc.games import bits
-from jaxarc.games.game import (
-    ACT,
-    BLUE,
-    GREEN,
-    MOVES,
-    PINK,
-    PURPLE,
-    RED,
-    ROSE,
-    STEEL,
-    YELLOW,
-    Action,
-    Board,
-    GridGame,
-    LevelEvent,
-    read_levels,
-)
+from jaxarc.games import ACT, MOVES, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 
 
 def light(board: Board) -> bits.Mask:
@@ -60,8 +43,13 @@ def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
 
 def view(board: Board) -> list[tuple[bits.Mask, int]]:
     lit = light(board)
-    things = [("slash", BLUE), ("backslash", PURPLE), ("lamp", PINK), ("player", YELLOW)]
-    dark = [(board["wall"], STEEL), (lit, RED), (board["target"], ROSE), (board["target"] & lit, GREEN)]
+    things = [("slash", Color.BLUE), ("backslash", Color.PURPLE), ("lamp", Color.PINK), ("player", Color.YELLOW)]
+    dark = [
+        (board["wall"], Color.STEEL),
+        (lit, Color.RED),
+        (board["target"], Color.ROSE),
+        (board["target"] & lit, Color.GREEN),
+    ]
     return [*dark, *((board[name], color) for name, color in things)]
 
 
@@ -80,7 +68,14 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="mirrors",
     about="Light every target; you push mirrors, and action 5 turns those beside you.",
-    layers={"wall": STEEL, "target": ROSE, "slash": BLUE, "backslash": PURPLE, "lamp": PINK, "player": YELLOW},
+    layers={
+        "wall": Color.STEEL,
+        "target": Color.ROSE,
+        "slash": Color.BLUE,
+        "backslash": Color.PURPLE,
+        "lamp": Color.PINK,
+        "player": Color.YELLOW,
+    },
     letters={"#": ("wall",), "P": ("player",), "*": ("target",), "/": ("slash",), "%": ("backslash",), "L": ("lamp",)},
     actions=(*MOVES, ACT),
     rule=rule,

@@ -3,21 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from jaxarc.games import bits
-from jaxarc.games.game import (
-    BLUE,
-    GREEN,
-    MOVES,
-    RED,
-    SILVER,
-    STEEL,
-    YELLOW,
-    Action,
-    Board,
-    GridGame,
-    LevelEvent,
-    read_levels,
-)
+from jaxarc.games import MOVES, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 from jaxarc.types import PRNGKey
 
 TOKENS = ("red", "yellow", "green", "blue")  # in their order
@@ -65,7 +51,14 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="order",
     about="Collect all red tokens, then yellow, then green, then blue ones; a token out of turn loses.",
-    layers={"wall": STEEL, "red": RED, "yellow": YELLOW, "green": GREEN, "blue": BLUE, "player": SILVER},
+    layers={
+        "wall": Color.STEEL,
+        "red": Color.RED,
+        "yellow": Color.YELLOW,
+        "green": Color.GREEN,
+        "blue": Color.BLUE,
+        "player": Color.SILVER,
+    },
     letters={"#": ("wall",), "P": ("player",), "1": ("red",), "2": ("yellow",), "3": ("green",), "4": ("blue",)},
     actions=MOVES,
     rule=rule,

@@ -2,22 +2,7 @@
 
 import jax.numpy as jnp
 
-from jaxarc.games import bits
-from jaxarc.games.game import (
-    ACT,
-    GREEN,
-    MAROON,
-    MOVES,
-    RED,
-    SILVER,
-    STEEL,
-    WHITE,
-    Action,
-    Board,
-    GridGame,
-    LevelEvent,
-    read_levels,
-)
+from jaxarc.games import ACT, MOVES, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 
 
 def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
@@ -30,8 +15,8 @@ def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
 def view(board: Board) -> list[tuple[bits.Mask, int]]:
     paint, mark, player = board["paint"], board["mark"], board["player"]
     painting = bits.where(board["pen"] == 1, player)
-    return [(board["wall"], STEEL), (mark, MAROON), (paint, RED), (paint & mark, GREEN), (player, SILVER),
-            (painting, WHITE)]  # fmt: skip
+    return [(board["wall"], Color.STEEL), (mark, Color.MAROON), (paint, Color.RED), (paint & mark, Color.GREEN),
+            (player, Color.SILVER), (painting, Color.WHITE)]  # fmt: skip
 
 
 LEVELS = read_levels("""
@@ -47,7 +32,7 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="paint",
     about="Paint the marked cells and no others; action 5 puts the pen down and lifts it, and paint stays.",
-    layers={"wall": STEEL, "mark": MAROON, "paint": RED, "player": SILVER},
+    layers={"wall": Color.STEEL, "mark": Color.MAROON, "paint": Color.RED, "player": Color.SILVER},
     letters={"#": ("wall",), "P": ("player",), "m": ("mark",)},
     actions=(*MOVES, ACT),
     rule=rule,

@@ -1,7 +1,6 @@
 """Step on every cell exactly once."""
 
-from jaxarc.games import bits
-from jaxarc.games.game import MOVES, ORANGE, STEEL, UNDO, YELLOW, Action, Board, GridGame, LevelEvent, read_levels
+from jaxarc.games import MOVES, UNDO, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 
 
 def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
@@ -24,7 +23,7 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="path",
     about="Step on every cell once; no cell carries you twice, and action 7 takes a step back.",
-    layers={"wall": STEEL, "trail": ORANGE, "player": YELLOW},
+    layers={"wall": Color.STEEL, "trail": Color.ORANGE, "player": Color.YELLOW},
     letters={"#": ("wall",), "P": ("player",), "+": ("trail",)},
     actions=(*MOVES, UNDO),
     rule=rule,

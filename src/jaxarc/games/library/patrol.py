@@ -2,21 +2,7 @@
 
 import jax.numpy as jnp
 
-from jaxarc.games import bits
-from jaxarc.games.game import (
-    ACT,
-    GREEN,
-    MAROON,
-    MOVES,
-    RED,
-    STEEL,
-    YELLOW,
-    Action,
-    Board,
-    GridGame,
-    LevelEvent,
-    read_levels,
-)
+from jaxarc.games import ACT, MOVES, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 
 WAYS = (("up", "down", bits.up, bits.down), ("left", "right", bits.left, bits.right))
 
@@ -57,7 +43,8 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="patrol",
     about="Reach the goal and meet no guard; guards walk to and fro, and action 5 waits.",
-    layers={"wall": STEEL, "goal": GREEN, "up": RED, "down": RED, "left": MAROON, "right": MAROON, "player": YELLOW},
+    layers={"wall": Color.STEEL, "goal": Color.GREEN, "up": Color.RED, "down": Color.RED, "left": Color.MAROON,
+            "right": Color.MAROON, "player": Color.YELLOW},
     letters={"#": ("wall",), "P": ("player",), "G": ("goal",), "^": ("up",), "v": ("down",), "<": ("left",),
              ">": ("right",)},
     actions=(*MOVES, ACT),

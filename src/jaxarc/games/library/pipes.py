@@ -5,19 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxarc.games import bits
-from jaxarc.games.game import (
-    BLUE,
-    CLICK,
-    RED,
-    SILVER,
-    SKY,
-    Action,
-    Board,
-    GridGame,
-    LevelEvent,
-    read_levels,
-)
+from jaxarc.games import CLICK, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 from jaxarc.types import PRNGKey
 
 TILE = 3  # side of a piece: its middle is the hub, and an arm leads to each side that is open
@@ -123,7 +111,7 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="pipes",
     about="Lead the water from the source to every drain; a click turns a piece of pipe by a quarter.",
-    layers={"pipe": SILVER, "wet": SKY, "hub": None, "source": BLUE, "drain": RED},
+    layers={"pipe": Color.SILVER, "wet": Color.SKY, "hub": None, "source": Color.BLUE, "drain": Color.RED},
     letters={
         "o": ("pipe",),
         "+": ("pipe", "hub"),

@@ -1,20 +1,6 @@
 """Hold gates open with what stands on the plates."""
 
-from jaxarc.games import bits
-from jaxarc.games.game import (
-    GREEN,
-    MOVES,
-    ORANGE,
-    PURPLE,
-    ROSE,
-    STEEL,
-    YELLOW,
-    Action,
-    Board,
-    GridGame,
-    LevelEvent,
-    read_levels,
-)
+from jaxarc.games import MOVES, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 
 
 def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
@@ -27,8 +13,8 @@ def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
 def view(board: Board) -> list[tuple[bits.Mask, int]]:
     is_open = ~bits.some(board["plate"] & ~(board["crate"] | board["player"]))
     shut = bits.where(~is_open, board["gate"])
-    things = [("goal", GREEN), ("plate", ROSE), ("crate", ORANGE), ("player", YELLOW)]
-    return [(board["wall"], STEEL), (shut, PURPLE), *((board[name], color) for name, color in things)]
+    things = [("goal", Color.GREEN), ("plate", Color.ROSE), ("crate", Color.ORANGE), ("player", Color.YELLOW)]
+    return [(board["wall"], Color.STEEL), (shut, Color.PURPLE), *((board[name], color) for name, color in things)]
 
 
 LEVELS = read_levels("""
@@ -46,7 +32,14 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="plates",
     about="Reach the goal; the gates are open while something stands on every plate.",
-    layers={"wall": STEEL, "gate": PURPLE, "goal": GREEN, "plate": ROSE, "crate": ORANGE, "player": YELLOW},
+    layers={
+        "wall": Color.STEEL,
+        "gate": Color.PURPLE,
+        "goal": Color.GREEN,
+        "plate": Color.ROSE,
+        "crate": Color.ORANGE,
+        "player": Color.YELLOW,
+    },
     letters={"#": ("wall",), "P": ("player",), "G": ("goal",), "C": ("crate",), "o": ("plate",), "=": ("gate",)},
     actions=MOVES,
     rule=rule,

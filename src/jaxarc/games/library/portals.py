@@ -2,21 +2,7 @@
 
 import jax.numpy as jnp
 
-from jaxarc.games import bits
-from jaxarc.games.game import (
-    BLUE,
-    GREEN,
-    MOVES,
-    ORANGE,
-    PURPLE,
-    STEEL,
-    YELLOW,
-    Action,
-    Board,
-    GridGame,
-    LevelEvent,
-    read_levels,
-)
+from jaxarc.games import MOVES, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 
 
 def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
@@ -45,7 +31,14 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="portals",
     about="Reach the goal; who steps on a portal stands on the other one of its color.",
-    layers={"wall": STEEL, "goal": GREEN, "blue": BLUE, "orange": ORANGE, "purple": PURPLE, "player": YELLOW},
+    layers={
+        "wall": Color.STEEL,
+        "goal": Color.GREEN,
+        "blue": Color.BLUE,
+        "orange": Color.ORANGE,
+        "purple": Color.PURPLE,
+        "player": Color.YELLOW,
+    },
     letters={"#": ("wall",), "P": ("player",), "G": ("goal",), "b": ("blue",), "o": ("orange",), "p": ("purple",)},
     actions=MOVES,
     rule=rule,

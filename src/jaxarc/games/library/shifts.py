@@ -3,20 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from jaxarc.games import bits
-from jaxarc.games.game import (
-    BLACK,
-    BLUE,
-    CLICK,
-    RED,
-    SILVER,
-    YELLOW,
-    Action,
-    Board,
-    GridGame,
-    LevelEvent,
-    read_levels,
-)
+from jaxarc.games import CLICK, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 from jaxarc.types import PRNGKey
 
 ARROWS = {"up": bits.UP, "down": bits.DOWN, "left": bits.LEFT, "right": bits.RIGHT}
@@ -83,8 +70,8 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="shifts",
     about="Make the field like the template; a click on an arrow shifts the row or column before it.",
-    layers={"template": BLACK, "field": BLACK, **dict.fromkeys(ARROWS, SILVER), "red": RED, "blue": BLUE,
-            "yellow": YELLOW},
+    layers={"template": Color.BLACK, "field": Color.BLACK, **dict.fromkeys(ARROWS, Color.SILVER),
+            "red": Color.RED, "blue": Color.BLUE, "yellow": Color.YELLOW},
     letters={"^": ("up",), "v": ("down",), "<": ("left",), ">": ("right",),
              "R": ("template", "red"), "B": ("template", "blue"), "Y": ("template", "yellow"),
              "r": ("field", "red"), "b": ("field", "blue"), "y": ("field", "yellow")},

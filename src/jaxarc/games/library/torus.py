@@ -3,8 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from jaxarc.games import bits
-from jaxarc.games.game import MOVES, PINK, STEEL, YELLOW, Action, Board, GridGame, LevelEvent, read_levels
+from jaxarc.games import MOVES, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 from jaxarc.types import PRNGKey
 
 
@@ -62,7 +61,7 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="torus",
     about="Collect every gem; who leaves the grid on one side enters it on the opposite one.",
-    layers={"wall": STEEL, "gem": PINK, "player": YELLOW},
+    layers={"wall": Color.STEEL, "gem": Color.PINK, "player": Color.YELLOW},
     letters={"#": ("wall",), "P": ("player",), "*": ("gem",)},
     actions=MOVES,
     rule=rule,

@@ -2,8 +2,7 @@
 
 import jax.numpy as jnp
 
-from jaxarc.games import bits
-from jaxarc.games.game import GREEN, MOVES, PURPLE, RED, SKY, STEEL, Action, Board, GridGame, LevelEvent, read_levels
+from jaxarc.games import MOVES, Action, Board, Color, GridGame, LevelEvent, bits, read_levels
 
 
 def rule(board: Board, action: Action) -> tuple[Board, LevelEvent]:
@@ -33,7 +32,13 @@ LEVELS = read_levels("""
 GAME = GridGame(
     name="twins",
     about="Bring both avatars home at the same time; the second goes left where the first goes right.",
-    layers={"wall": STEEL, "home": RED, "twin_home": GREEN, "player": SKY, "twin": PURPLE},
+    layers={
+        "wall": Color.STEEL,
+        "home": Color.RED,
+        "twin_home": Color.GREEN,
+        "player": Color.SKY,
+        "twin": Color.PURPLE,
+    },
     letters={"#": ("wall",), "P": ("player",), "T": ("twin",), "H": ("home",), "K": ("twin_home",)},
     actions=MOVES,
     rule=rule,
