@@ -63,7 +63,7 @@ _ORDER = (
     "io",
     "agents",
 )
-_LAST = ("examples", "docs", "campaign", "cli", "benchmarks")
+_LAST = ("cli/test_train_command.py", "campaign", "examples", "docs", "cli", "benchmarks")
 
 
 def pytest_addoption(parser):
@@ -151,10 +151,12 @@ def pytest_collection_modifyitems(config, items):
         item.add_marker(pytest.mark.nightly)
 
     def rank(item):
-        folder = item.path.relative_to(root).parts[0]
-        if folder in _LAST:
-            return len(_ORDER) + 1 + _LAST.index(folder)
-        return _ORDER.index(folder) if folder in _ORDER else len(_ORDER)
+        file = item.path.relative_to(root).as_posix()
+        first, last = (
+            next((place for place, start in enumerate(starts) if file.startswith(start)), len(starts))
+            for starts in (_ORDER, _LAST)
+        )
+        return (first, 0) if last == len(_LAST) else (len(_ORDER) + 1, last)
 
     items.sort(key=rank)
 
