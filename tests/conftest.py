@@ -167,6 +167,7 @@ def _forget_compiled_programs():
     yield
     jax.clear_caches()
     gc.collect()
+    gc.freeze()  # what is left stays to the end: the next collection, and Python's own, need not look at it again
 
 
 @pytest.fixture
