@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import short_episode
+from conftest import _named_anew
 from process_group import run_python
 
 from jaxarc.primitives import OLDEST_JAX
@@ -80,3 +81,22 @@ def test_every_slow_test_that_is_named_exists():
         if not path.exists() or (test and f"def {test}(" not in path.read_text(encoding="utf-8")):
             gone.append(line)
     assert gone == []
+
+
+def test_slow_tests_are_named_by_file_where_most_of_it_is_slow_and_what_is_nightly_stays():
+    named = {"a.py::test_many": "nightly", "a.py::test_many[1]": "", "b.py": "", "c.py::test_old": ""}
+    seconds = {
+        "a.py::test_many[1]": 5.0,
+        "a.py::Test::test_of_a_class[x]": 2.0,
+        **{f"a.py::test_quick[{case}]": 0.0 for case in range(9)},
+        "c.py::test_old": 0.1,
+        "c.py::test_slow": 3.0,
+        "c.py::test_slower": 9.0,
+    }
+    assert _named_anew(named, seconds, 1.0) == [
+        "a.py::test_many nightly",
+        "a.py::test_many[1]",
+        "a.py::test_of_a_class",
+        "b.py",  # which did not run
+        "c.py",
+    ]

@@ -124,9 +124,6 @@ def test_validate_action_works_inside_jit_and_vmap():
         check(PointAction([0, 1], [2, 4], [0, 0]))
 
 
-# Actions: what is wrong whatever the values.
-
-
 # Configs.
 
 

@@ -9,7 +9,7 @@ from jaxarc import constants as c
 from jaxarc.envs.canvas import count_matches, from_bytes, num_bytes, pack_columns, to_bytes, unpack_columns
 from jaxarc.envs.operations import OPERATION_NAMES, get_operation_name
 
-SHAPES = [(1, 1), (1, 5), (7, 2), (8, 3), (9, 1), (16, 2), (17, 4), (30, 30)]
+SHAPES = [(1, 1), (7, 2), (8, 3), (9, 1), (17, 4), (30, 30)]
 BATCH = 5
 ON_SHAPES = pytest.mark.parametrize("shape", SHAPES, ids=str)
 
@@ -54,7 +54,7 @@ def test_every_operation_has_a_name_of_its_own():
     assert (names[34], names[41]) == ("submit", "first unsolved test pair")
 
 
-CELLS = [1, 2, 35, 36, 37, 62, 63, 64, 65, 66, 67, 68, 71, 72, 100, 143, 144, 145, 180, 323, 576, 899, 900]
+CELLS = [1, 35, 36, 37, 63, 64, 65, 72, 144, 145, 323, 900]
 
 
 counted = jax.jit(count_matches)

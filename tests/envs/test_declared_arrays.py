@@ -17,6 +17,12 @@ from jaxarc.tasks.task import mock_raw_task
 from jaxarc.wrappers import AutoReset
 
 B = 32
+# Each executor with one of the two ways to step: how an array is cast depends on neither.
+WAYS = pytest.mark.parametrize(
+    ("executor", "wrap"),
+    [(EXECUTORS[0], AutoReset), ("xla", lambda env: env)],
+    ids=["native-auto_reset", "xla-plain"],
+)
 
 
 def playing(executor, selection_format="bbox", **fields):
@@ -43,8 +49,7 @@ def assert_same(one, other):
     assert jax.tree.map(lambda leaf: leaf.dtype, one) == jax.tree.map(lambda leaf: leaf.dtype, other)
 
 
-@pytest.mark.parametrize("wrap", [lambda env: env, AutoReset], ids=["plain", "auto_reset"])
-@pytest.mark.parametrize("executor", EXECUTORS)
+@WAYS
 class TestAcast:
     @pytest.mark.parametrize(("selection_format", "dtype"), [("point", "int8"), ("bbox", "uint8"), ("mask", "uint16")])
     def test_of_actions_that_changes_no_value_is_made(self, executor, wrap, selection_format, dtype):
@@ -102,8 +107,7 @@ def changed(field, change, **given):
     return given["state"], given["action"], given["params"]
 
 
-@pytest.mark.parametrize("wrap", [lambda env: env, AutoReset], ids=["plain", "auto_reset"])
-@pytest.mark.parametrize("executor", EXECUTORS)
+@WAYS
 @pytest.mark.parametrize("field", FIELDS)
 def test_another_dtype_is_refused_by_the_name_of_its_field(executor, wrap, field):
     env, params, states, actions = playing(executor, "mask" if field == "action.selection" else "bbox")
@@ -140,8 +144,7 @@ SHAPES = {  # field -> what is made of its array
 }
 
 
-@pytest.mark.parametrize("wrap", [lambda env: env, AutoReset], ids=["plain", "auto_reset"])
-@pytest.mark.parametrize("executor", EXECUTORS)
+@WAYS
 @pytest.mark.parametrize("field", SHAPES)
 def test_another_shape_is_refused_by_the_name_of_its_field(executor, wrap, field):
     env, params, states, actions = playing(executor)
