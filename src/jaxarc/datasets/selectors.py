@@ -126,27 +126,14 @@ def _whole_number(low: int, high: int) -> _Clause:
     return _Clause(f"a whole number in {low}..{high}", parse)
 
 
-def _at_least(name: str, high: int, measure: Callable[[RawTask], int]) -> _Clause:
-    return _whole_number(1, high)._replace(
-        is_met=lambda task, low: measure(task) >= low,
-        hint=lambda _, tasks: f"the largest of the {len(tasks)} tasks needs {name}={max(map(measure, tasks))} or less",
-    )
-
-
-def _at_most(name: str, high: int, measure: Callable[[RawTask], int]) -> _Clause:
-    return _whole_number(1, high)._replace(
-        is_met=lambda task, high: measure(task) <= high,
-        hint=lambda _, tasks: f"the smallest of the {len(tasks)} tasks needs {name}={min(map(measure, tasks))}",
-    )
-
-
-def _flag(is_met: Callable[[RawTask], bool], otherwise: str) -> _Clause:
-    return _Clause(
-        "no value",
-        {"": True, "true": True, "false": False}.get,
-        lambda task, _: is_met(task),
-        lambda _, tasks: f"every one of the {len(tasks)} tasks has an output {otherwise}",
-    )
+def _bound(name: str, high: int, measure: Callable[[RawTask], int]) -> _Clause:
+    if name.startswith("min_"):
+        is_met = lambda task, least: measure(task) >= least
+        hint = lambda _, tasks: f"the largest of the {len(tasks)} tasks needs {name}={max(map(measure, tasks))} or less"
+    else:
+        is_met = lambda task, most: measure(task) <= most
+        hint = lambda _, tasks: f"the smallest of the {len(tasks)} tasks needs {name}={min(map(measure, tasks))}"
+    return _whole_number(1, high)._replace(is_met=is_met, hint=hint)
 
 
 def _largest_side(task: RawTask) -> int:
@@ -183,6 +170,7 @@ def _ids(value: str) -> list[str] | None:
     return ids if all(ids) else None
 
 
+_FLAG: Final = ("no value", {"": True, "true": True, "false": False}.get)
 _IDS: Final = _Clause("task ids with a plus between them", _ids)
 _CLAUSES: Final[Mapping[str, _Clause]] = {
     "ids": _IDS,
@@ -193,13 +181,21 @@ _CLAUSES: Final[Mapping[str, _Clause]] = {
         lambda task, concept: normalize_name(task.concept) == normalize_name(concept),
         _nearest_concepts,
     ),
-    "same_shape": _flag(keeps_shape, "of another shape than its input"),
-    "output_fits_input": _flag(_outputs_fit, "that is higher or wider than its input"),
-    "min_side": _at_least("min_side", MAX_GRID_SIZE, _largest_side),
-    "max_side": _at_most("max_side", MAX_GRID_SIZE, _largest_side),
-    "min_demonstrations": _at_least("min_demonstrations", MAX_TRACKED_PAIRS, _num_demonstrations),
-    "max_demonstrations": _at_most("max_demonstrations", MAX_TRACKED_PAIRS, _num_demonstrations),
-    "min_colors": _at_least("min_colors", NUM_COLORS, _num_colors),
-    "max_colors": _at_most("max_colors", NUM_COLORS, _num_colors),
+    "same_shape": _Clause(
+        *_FLAG,
+        lambda task, _: keeps_shape(task),
+        lambda _, tasks: f"every one of the {len(tasks)} tasks has an output of another shape than its input",
+    ),
+    "output_fits_input": _Clause(
+        *_FLAG,
+        lambda task, _: _outputs_fit(task),
+        lambda _, tasks: f"every one of the {len(tasks)} tasks has an output that is higher or wider than its input",
+    ),
+    "min_side": _bound("min_side", MAX_GRID_SIZE, _largest_side),
+    "max_side": _bound("max_side", MAX_GRID_SIZE, _largest_side),
+    "min_demonstrations": _bound("min_demonstrations", MAX_TRACKED_PAIRS, _num_demonstrations),
+    "max_demonstrations": _bound("max_demonstrations", MAX_TRACKED_PAIRS, _num_demonstrations),
+    "min_colors": _bound("min_colors", NUM_COLORS, _num_colors),
+    "max_colors": _bound("max_colors", NUM_COLORS, _num_colors),
     "first": _whole_number(1, 10**9 - 1),
 }

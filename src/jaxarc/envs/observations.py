@@ -61,30 +61,22 @@ def _entries(config: JaxArcConfig, num_slots: int) -> dict[str, tuple[Space, _Va
     """List what a config shows, each entry with its space and with how it is read; a row for each that there is."""
     rule = config.observation
     limits = config.environment
-    grids = _Grids(config)
+    show = lambda flat: _shown(flat, config)
+    grid = _space_of_grids(config)
+    grids = _space_of_grids(config, num_slots)
     flags = lambda *shape: Box(0, 1, shape, jnp.bool_)
     number = lambda high: Box(0, high, (), jnp.int32)
-    of_each = grids.space((num_slots,))
-    demonstrations: dict[str, Space] = {
-        "inputs": of_each,
-        "outputs": of_each,
-        "mask": flags(num_slots),
-        "count": number(num_slots),
-    }
+    demonstrations = Dict({"inputs": grids, "outputs": grids, "mask": flags(num_slots), "count": number(num_slots)})
     table: dict[str, tuple[bool, Space, _Value]] = {
-        "working_grid": (True, grids.space(), lambda state, _: grids.encode(state.canvas.grid)),
-        "target_grid": (rule.reveal_target, grids.space(), lambda state, _: grids.encode(state.canvas.target)),
-        "input_grid": (
-            rule.include_input,
-            grids.space(),
-            lambda state, source: grids.encode(source.input_of(state.pair_index)),
-        ),
-        "clipboard": (rule.include_clipboard, grids.space(), lambda state, _: grids.encode(state.canvas.clipboard)),
+        "working_grid": (True, grid, lambda state, _: show(state.canvas.grid)),
+        "target_grid": (rule.reveal_target, grid, lambda state, _: show(state.canvas.target)),
+        "input_grid": (rule.include_input, grid, lambda state, source: show(source.input_of(state.pair_index))),
+        "clipboard": (rule.include_clipboard, grid, lambda state, _: show(state.canvas.clipboard)),
         "selection": (rule.include_selection, flags(*config.grid_shape), lambda state, _: state.selected),
         "demonstrations": (
             rule.include_demonstrations,
-            Dict(demonstrations),
-            lambda state, _: _demonstrations(state.demonstrations, state.pair_index, grids),
+            demonstrations,
+            lambda state, _: _demonstrations(state.demonstrations, state.pair_index, config),
         ),
         "operations": (
             rule.include_operations,
@@ -101,10 +93,9 @@ def _entries(config: JaxArcConfig, num_slots: int) -> dict[str, tuple[Space, _Va
     return {name: (space, value) for name, (is_shown, space, value) in table.items() if is_shown}
 
 
-def _demonstrations(pairs: PairTable, pair_index: Int32[Array, "*B"], shown: "_Grids") -> dict[str, Observation]:
+def _demonstrations(pairs: PairTable, pair_index: Int32[Array, "*B"], config: JaxArcConfig) -> dict[str, Observation]:
     inputs = pairs.inputs
     outputs = pairs.outputs
-    config = shown.config
     if config.episode.mode == "train" and config.episode.switches_pairs:
         # Where the pair can change within an episode, the state holds all demonstrations, and the one that is played
         # now is emptied here. Where it cannot, the state was made without it.
@@ -114,8 +105,8 @@ def _demonstrations(pairs: PairTable, pair_index: Int32[Array, "*B"], shown: "_G
     # The first cell of a grid is always active, so it tells whether the slot is in use.
     mask = inputs[..., 0] > PADDING
     return {
-        "inputs": shown.encode(inputs),
-        "outputs": shown.encode(outputs),
+        "inputs": _shown(inputs, config),
+        "outputs": _shown(outputs, config),
         "mask": mask,
         "count": mask.sum(axis=-1, dtype=jnp.int32),
     }
@@ -225,33 +216,29 @@ def grid_form(config: JaxArcConfig) -> str:
     return "one_hot" if rule.layout != "dict" and rule.grid_format == "planes" else rule.grid_format
 
 
-class _Grids:
-    """How flat grids are shown: as planes, channels or tokens."""
+def _shown(flat: Array, config: JaxArcConfig) -> Array:
+    """Show flat grids, [..., HW] with -1 as padding, as planes, channels or tokens."""
+    form = grid_form(config)
+    lead = flat.shape[:-1]
+    if form == "tokens":  # 0 .. 10, and 0 is padding
+        return flat.astype(jnp.int32) + 1
+    if form == "planes":
+        return flat.reshape(*lead, *config.grid_shape)
+    # One-hot, [..., H, W, 11]: color 2 becomes 0 0 1 0 0 0 0 0 0 0 0, and padding has the last channel.
+    channels = jnp.array([*range(NUM_COLORS), PADDING], jnp.int8)
+    hot = flat[..., None] == channels.reshape(*(1,) * flat.ndim, -1)
+    return hot.astype(jnp.int8).reshape(*lead, *config.grid_shape, NUM_COLORS + 1)
 
-    def __init__(self, config: JaxArcConfig):
-        self.config = config
-        self.form = grid_form(config)
-        self.shape = config.grid_shape
 
-    def encode(self, flat: Array) -> Array:
-        lead = flat.shape[:-1]
-        # Grids are stored flat, [..., HW], with -1 as padding. Tokens are the same moved to 0 .. 10.
-        if self.form == "tokens":  # 0 is padding
-            return flat.astype(jnp.int32) + 1
-        if self.form == "planes":
-            return flat.reshape(*lead, *self.shape)
-        # One-hot, [..., H, W, 11]: color 2 becomes 0 0 1 0 0 0 0 0 0 0 0, and padding has the last channel.
-        channels = jnp.array([*range(NUM_COLORS), PADDING], jnp.int8)
-        hot = flat[..., None] == channels.reshape(*(1,) * flat.ndim, -1)
-        return hot.astype(jnp.int8).reshape(*lead, *self.shape, NUM_COLORS + 1)
-
-    def space(self, lead: tuple[int, ...] = ()) -> Box:
-        height, width = self.shape
-        if self.form == "tokens":
-            return Box(0, NUM_COLORS, (*lead, height * width), jnp.int32)
-        if self.form == "planes":
-            return Box(PADDING, NUM_COLORS - 1, (*lead, height, width), jnp.int8)
-        return Box(0, 1, (*lead, height, width, NUM_COLORS + 1), jnp.int8)
+def _space_of_grids(config: JaxArcConfig, *lead: int) -> Box:
+    """Describe what :func:`_shown` returns, with these axes in front."""
+    form = grid_form(config)
+    height, width = config.grid_shape
+    if form == "tokens":
+        return Box(0, NUM_COLORS, (*lead, height * width), jnp.int32)
+    if form == "planes":
+        return Box(PADDING, NUM_COLORS - 1, (*lead, height, width), jnp.int8)
+    return Box(0, 1, (*lead, height, width, NUM_COLORS + 1), jnp.int8)
 
 
 def make_info(state: ArcEnvState, source: PairSource, invalid_action: Bool[Array, "*B"], config: JaxArcConfig) -> Info:
