@@ -4,7 +4,7 @@ import functools
 import warnings
 from unittest import mock
 
-from jaxarc.envs.operations import flood
+from jaxarc.envs.operations import flood_fill
 from jaxarc.fusion import known_options
 from jaxarc.primitives import choose_executor
 
@@ -32,5 +32,5 @@ QUICKLY = known_options(
 
 def interpreted_triton():
     """Trace the flood fill of XLA as the kernel for NVIDIA's GPUs, to run on a CPU."""
-    kernel = functools.partial(flood._connected_in_triton, interpret=True)
-    return mock.patch.object(flood, "_connected_in_xla", kernel)
+    kernel = functools.partial(flood_fill._connected_in_triton, interpret=True)
+    return mock.patch.object(flood_fill, "_connected_in_xla", kernel)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 import short_episode
-from conftest import _named_anew
 from process_group import run_python
+from slow_list import list_anew
 
 from jaxarc.primitives import OLDEST_JAX
 
@@ -93,7 +93,7 @@ def test_slow_tests_are_named_by_file_where_most_of_it_is_slow_and_what_is_night
         "c.py::test_slow": 3.0,
         "c.py::test_slower": 9.0,
     }
-    assert _named_anew(named, seconds, 1.0) == [
+    assert list_anew(named, seconds, 1.0) == [
         "a.py::test_many nightly",
         "a.py::test_many[1]",
         "a.py::test_of_a_class",
