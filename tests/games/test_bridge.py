@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from played_again import assert_plays_again
 
 import jaxarc.games
 from jaxarc.agents import GameAgent
@@ -16,7 +17,7 @@ from jaxarc.config import NetworkConfig
 from jaxarc.games import GameError, GameParams
 from jaxarc.games.explorer import explore
 from jaxarc.games.frames import OwnFrames, to_number
-from jaxarc.games.recordings import read_recording, verify_recording
+from jaxarc.games.recordings import read_recording
 from jaxarc.games.scoring import game_score
 
 arcengine = pytest.importorskip("arcengine", reason="nox -s games installs arcengine, which needs Python 3.12")
@@ -119,7 +120,7 @@ def test_a_recording_of_the_arcade_replays_in_our_engine(folder, tmp_path):
     for action, x, y in [(6, 10, 30), (0, 0, 0), (6, 40, 60), (1, 0, 0)]:
         wrapper.step(arcengine.GameAction.from_id(action), {"x": x, "y": y} if action == 6 else {})
     (path,) = (tmp_path / "recordings").rglob("*.jsonl")
-    verify_recording(read_recording(path), OwnFrames(*jaxarc.games.make("lamps")))
+    assert_plays_again(read_recording(path), OwnFrames(*jaxarc.games.make("lamps")))
 
 
 def test_a_game_of_one_s_own_file_goes_over_the_bridge(tmp_path, monkeypatch):

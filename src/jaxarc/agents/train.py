@@ -178,9 +178,9 @@ class AgentTraining(Trainable):
         if self.mesh is None:  # the first state is made while what it is for is compiled
             self._begin_compiling(shapes)
         states: list[TrainingState] = []
-        for params, config in zip(self.train_params, self.train_configs, strict=True):
+        for g, (params, config) in enumerate(zip(self.train_params, self.train_configs, strict=True)):
             policies = states[-1].learner.policy if states else None
-            states.append(start_once(self._keys(), params, config, self.experiment.curriculum, examples, policies))
+            states.append(start_once(self._keys(g), params, config, self.experiment.curriculum, examples, policies))
         return join_states(states)
 
     def like(self) -> TrainingState:
@@ -336,8 +336,10 @@ class AgentTraining(Trainable):
         made = [canvas.params for canvas in canvases]
         return made if self.mesh is None else [replicate(params, self.mesh) for params in made]
 
-    def _keys(self) -> Key[Array, " K"]:
-        return keys_of_seeds(self.experiment.training.seeds)
+    def _keys(self, canvas: int = 0) -> Key[Array, " K"]:
+        """Return the key of each seed; on every canvas after the first its episodes have keys of their own."""
+        keys = keys_of_seeds(self.experiment.training.seeds)
+        return jax.vmap(lambda key: jax.random.fold_in(key, canvas))(keys) if canvas else keys
 
     def _load_examples(self) -> CloningExamples:
         """Replay the traces that the policies are to imitate."""

@@ -101,21 +101,6 @@ def read_recording(path: str | Path) -> GameRecording:
     return GameRecording(game, steps)
 
 
-def verify_recording(recording: GameRecording, game: FrameGame) -> None:
-    """Play the actions of a recording again, and compare every frame.
-
-    Raises:
-        GameRecordingError: it is of another game, or the game shows something else.
-    """
-    if recording.game != game.name:
-        raise GameRecordingError(f"the recording is of game {recording.game!r}, not of {game.name!r}")
-    for number, (action, x, y, seen) in enumerate(recording.steps, start=1):
-        found = game.send(action, x, y)
-        same = len(found.frames) == len(seen.frames) and all(map(np.array_equal, found.frames, seen.frames))
-        if not same or (found.state, found.levels_completed) != (seen.state, seen.levels_completed):
-            raise GameRecordingError(f"game {game.name!r} shows something else after action {number} of the recording")
-
-
 def is_recording(path: Path) -> bool:
     """Whether the first line of a file is one of a recording."""
     try:
