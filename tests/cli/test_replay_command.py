@@ -152,7 +152,7 @@ def test_an_unknown_source_is_named_with_what_to_do(replay, data, tmp_path):
     ("text", "complaint"),
     [
         ("", "holds no trace"),
-        (line(pair_index=7), "the pairs train/0, test/0, got test/7"),
+        (line(pair_index=7), "1 train and 1 test pairs, counted from 0, got test/7"),
         (line(actions=[[2, 0, 0, 9, 0]]), "row 9 is not on the canvas"),
     ],
     ids=["empty", "no such pair", "outside"],
