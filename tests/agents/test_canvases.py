@@ -275,3 +275,21 @@ def test_the_cheapest_sides_are_those_of_every_choice():
 def test_canvases_that_hold_no_run_are_refused(change, words):
     with pytest.raises(ConfigValidationError, match=words):
         TaskConfig(**change)
+
+
+@pytest.mark.parametrize(
+    ("topic", "change", "words"),
+    [
+        ("network", NetworkConfig("cells"), r"network.kind must be 'relational' .* got 'cells'"),
+        ("cloning", CloningConfig(num_updates=1, traces="a.jsonl"), r"cloning.traces are replayed on one canvas"),
+        ("task", TaskConfig(max_side=2, canvases=(2, 3)), r"must fit the canvas of the rules, 2x2, got \[2, 3\]"),
+    ],
+)
+def test_what_does_not_go_with_canvases_is_refused(topic, change, words):
+    with pytest.raises(ConfigValidationError, match=words):
+        on_canvases(1, 2).replace(**{topic: change})
+
+
+def test_pairs_that_are_drawn_anew_have_one_canvas():
+    with pytest.raises(ConfigValidationError, match=r"task.canvases must be empty, as each episode draws pairs of"):
+        canvases_of(PAIRS.train.buffer(), RULES, (1, 2))

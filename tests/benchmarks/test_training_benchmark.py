@@ -62,5 +62,5 @@ def test_the_command_writes_its_rows(tmp_path, monkeypatch):
     assert len(rows) == 3 * 2 * 6
     assert rows["learning-ladder_l2-1024"]["value"] == 10.0
     assert "30x30, 1,024 environments" in rows["learning-ladder_l2-1024"]["what"]
-    assert "canvases 10, 15, 20, 30" in rows["learning-ladder_l2-1024"]["what"]
+    assert "canvases 10, 20, 30" in rows["learning-ladder_l2-1024"]["what"]
     assert "canvases" not in rows["learning-ladder_l2-one-canvas-1024"]["what"]

@@ -45,10 +45,13 @@ def canvases_of(tasks: Any, rules: JaxArcConfig, sides: Sequence[int]) -> list[T
     """Split tasks by the canvases that hold them, the largest first; without sides all are on the rules' own.
 
     Raises:
+        ConfigValidationError: the tasks are no task set but a pool of pairs.
         ValueError: a task fits no canvas, see :meth:`jaxarc.datasets.TaskSet.by_size`.
     """
     if not sides:
         return [TasksOnCanvas(tasks, rules, slice(None))]
+    if not isinstance(tasks, TaskSet):
+        raise ConfigValidationError(f"task.canvases must be empty, as each episode draws pairs of {tasks!r:.100} anew")
     canvases = []
     for group in reversed(tasks.by_size(sides)):
         height, width = group.grid_shape
@@ -58,9 +61,12 @@ def canvases_of(tasks: Any, rules: JaxArcConfig, sides: Sequence[int]) -> list[T
 
 
 def choose_sides(task: TaskConfig, played: TaskSet) -> tuple[int, ...]:
-    """Return the sides of a run's canvases: those of its config, or the best for all pairs that it plays."""
+    """Return the sides of a run's canvases: those of its config, or the best three for all pairs that it plays.
+
+    Each canvas compiles programs of its own. Of the pairs of ARC-AGI-1 three canvases leave 276 of 900 cells, four 237.
+    """
     if task.canvases == "auto":
-        return tuple(cheapest_sides([max(pair.grid_shape) for pair in played]))
+        return tuple(cheapest_sides([max(pair.grid_shape) for pair in played], most=3))
     return task.canvases
 
 

@@ -101,7 +101,26 @@ class Experiment(CheckedConfig):
             problems += missing_for_painting(answer_shown_config(self.environment))
         if self.parallel.num_devices:
             problems += self.uneven_over(self.parallel.num_devices)
+        if self.task.canvases:
+            problems += self._check_canvases()
         return problems + self.task.too_large_for(self.environment.grid_shape)
+
+    def _check_canvases(self) -> list[str]:
+        """Say what does not go with several canvases."""
+        problems = []
+        if self.network.kind in ("cells", "residual_cnn"):
+            problems.append(
+                f"network.kind must be 'relational' or one of your own with task.canvases, got {self.network.kind!r}, "
+                "which has weights for single cells"
+            )
+        if self.cloning.traces:
+            problems.append("cloning.traces are replayed on one canvas, so task.canvases must be empty")
+        if self.task.canvases != "auto" and self.task.canvases[-1] > min(self.environment.grid_shape):
+            height, width = self.environment.grid_shape
+            problems.append(
+                f"task.canvases must fit the canvas of the rules, {height}x{width}, got {list(self.task.canvases)}"
+            )
+        return problems
 
     def _check_own_parts(self) -> list[str]:
         problems = []
@@ -125,6 +144,8 @@ class Experiment(CheckedConfig):
             problems.append("a game has no answer and no expert, so answer.source must be 'shown', and cloning off")
         if self.agent.reward:
             problems.append(f"a game rewards by its own rule, so agent.reward must be empty, got {self.agent.reward!r}")
+        if self.task.canvases:
+            problems.append(f"a game has one canvas, so task.canvases must be empty, got {self.task.canvases!r}")
         if self.network.kind != "residual_cnn":
             problems.append(f"network.kind must be 'residual_cnn' for a game, got {self.network.kind!r}")
         return problems
