@@ -130,8 +130,9 @@ def test_undo_takes_back_and_is_counted():
 
 
 def test_undo_forgets_what_is_too_long_ago_and_what_changed_nothing():
+    assert int(after(1)[0].history_size) == 0  # against the edge
     walk = [2, 1] * (UNDO_DEPTH // 2 + 1)
-    state, *_ = after(*walk, 1)  # the last one walks against the edge
+    state, *_ = after(*walk, 1)
     assert int(state.history_size) == UNDO_DEPTH
     for _ in range(UNDO_DEPTH):
         state, *_ = after(UNDONE, state=state)
