@@ -14,7 +14,7 @@ from measure import console, nbytes, print_table, say, section, warm_seconds
 
 from jaxarc.constants import SUBMIT
 from jaxarc.envs import JaxArcConfig, arc_reset, arc_step, batch_reset, batch_step
-from jaxarc.envs.spaces import action_space
+from jaxarc.envs.action_space import action_space
 from jaxarc.envs.structured_actions import PointAction
 from jaxarc.testing import create_mock_task, create_test_config
 from jaxarc.types import JaxArcTask

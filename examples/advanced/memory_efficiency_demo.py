@@ -15,7 +15,7 @@ from measure import console, nbytes, print_table, say, seconds_of, section
 
 from jaxarc.datasets import TaskSet
 from jaxarc.envs import JaxArcConfig, arc_reset, arc_step, batch_reset
-from jaxarc.envs.spaces import action_space
+from jaxarc.envs.action_space import action_space
 from jaxarc.io.serialization import load_state_efficiently, save_state_efficiently
 from jaxarc.tasks.task import mock_raw_task, pad_task
 from jaxarc.testing import create_mock_task, create_test_config

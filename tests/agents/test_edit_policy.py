@@ -13,7 +13,7 @@ from jaxarc import constants as c
 from jaxarc.agents.edits import Edit
 from jaxarc.agents.policy import EditPolicy, missing_for_editing
 from jaxarc.config import NetworkConfig
-from jaxarc.envs.spaces import action_space
+from jaxarc.envs.action_space import action_space
 
 NETWORKS = ["relational", "residual_cnn"]
 HEIGHT, WIDTH, BATCH = 2, 3, 1024  # one shape, so that all tests share compiled functions

@@ -11,8 +11,8 @@ import pytest
 from compiling import EXECUTORS
 
 import jaxarc
+from jaxarc.envs.action_space import action_space
 from jaxarc.envs.executor import start_where
-from jaxarc.envs.spaces import action_space
 from jaxarc.tasks.task import mock_raw_task
 from jaxarc.wrappers import AutoReset
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jaxarc
-from jaxarc.envs.spaces import action_space
+from jaxarc.envs.action_space import action_space
 from jaxarc.tasks.task import mock_raw_task
 from jaxarc.wrappers import AutoReset
 

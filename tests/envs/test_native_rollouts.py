@@ -12,7 +12,7 @@ from reference.cases import random_pairs
 
 import jaxarc
 from jaxarc.datasets import TaskSet
-from jaxarc.envs.spaces import fold_in_each
+from jaxarc.envs.action_space import fold_in_each
 from jaxarc.tasks.raw_task import RawTask
 from jaxarc.wrappers import AutoReset
 

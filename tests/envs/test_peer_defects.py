@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from jaxarc.envs import BboxAction, MaskAction, PointAction, arc_reset, arc_step
+from jaxarc.envs.action_space import action_space
 from jaxarc.envs.observations import observation_space
-from jaxarc.envs.spaces import action_space
 from jaxarc.tasks import create_mock_task
 from jaxarc.testing import create_test_config
 

@@ -16,7 +16,7 @@ from jaxarc.config.build import UnknownFieldError
 from jaxarc.datasets import TaskSet, UnknownDatasetError, load_tasks
 from jaxarc.envs import ArcEnvironment, BboxAction, EnvParams
 from jaxarc.envs.action_masks import FlatActionCodec
-from jaxarc.envs.spaces import action_space
+from jaxarc.envs.action_space import action_space
 from jaxarc.evaluation import (
     Agent,
     AgentMismatchError,

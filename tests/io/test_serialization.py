@@ -12,8 +12,8 @@ import pytest
 
 from jaxarc.config import JaxArcConfig
 from jaxarc.datasets import TaskSet
+from jaxarc.envs.action_space import action_space
 from jaxarc.envs.functional import arc_reset, arc_step
-from jaxarc.envs.spaces import action_space
 from jaxarc.files import CHECKSUM, ChecksumError, add_checksum, verify_checksum
 from jaxarc.io.serialization import StateFileError, load_state_efficiently, save_state_efficiently
 from jaxarc.tasks import create_task, register_task

@@ -12,7 +12,7 @@ from jaxtyping import Array
 
 from jaxarc.constants import SUBMIT
 from jaxarc.envs import Environment, EnvParams
-from jaxarc.envs.spaces import action_space
+from jaxarc.envs.action_space import action_space
 from jaxarc.primitives import with_batch_rule
 from jaxarc.spaces import Box
 from jaxarc.wrappers.wrapper import Wrapper

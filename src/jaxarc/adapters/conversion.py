@@ -8,7 +8,7 @@ from jaxtyping import Array, Int
 
 from jaxarc.constants import NO_OPERATION
 from jaxarc.device_arrays import device_array
-from jaxarc.envs.spaces import COORDINATES, ActionSpace
+from jaxarc.envs.action_space import COORDINATES, ActionSpace
 from jaxarc.envs.structured_actions import BboxAction, MaskAction, PointAction, StructuredAction
 
 _OBSERVATION_NAMES: Final = {"config", "observation", "layout", "grid_format"}

@@ -15,8 +15,8 @@ from jaxtyping import Array, Bool, UInt8
 from jaxarc.adapters.conversion import action_of_fields, action_of_vector, choice_of_id, field_sizes
 from jaxarc.config.build import UnknownFieldError, spell
 from jaxarc.envs.action_masks import FlatActionCodec, factored_action_mask, flat_action_mask
+from jaxarc.envs.action_space import ActionSpace
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.spaces import ActionSpace
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.interface import Environment
 from jaxarc.registration import make

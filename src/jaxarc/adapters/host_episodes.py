@@ -22,13 +22,13 @@ from jaxarc.adapters.gymnasium_conversion import require_action, to_gymnasium_ob
 from jaxarc.adapters.packing import Packed, pack
 from jaxarc.config import JaxArcConfig, RewardConfig
 from jaxarc.envs.action_masks import FlatActionCodec, applicable_operations
+from jaxarc.envs.action_space import COORDINATES
 from jaxarc.envs.canvas import CLIPBOARD_HEIGHT
 from jaxarc.envs.environment import ArcEnvironment, Environment
 from jaxarc.envs.executor import LEFT_ALONE, form_numbers, reset_numbers, resets_natively, step_numbers
 from jaxarc.envs.observations import entry_slices, grid_form, joined_value
 from jaxarc.envs.pairs import pairs_in_play
 from jaxarc.envs.params import EnvParams, declared_params
-from jaxarc.envs.spaces import COORDINATES
 from jaxarc.envs.state import PAIR, SOLVED, STEP, SUBMISSION, TASK, ArcEnvState
 from jaxarc.native.host import INVALID, NEWLY_SOLVED, RUNNING, WRONG_SUBMISSION, host_call
 from jaxarc.primitives import choose_executor

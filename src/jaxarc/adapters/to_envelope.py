@@ -11,8 +11,8 @@ except ImportError as error:
     raise ImportError("EnvelopeEnvironment needs envelope; pip install jax-envelope (Python 3.12)") from error
 
 from jaxarc.adapters.conversion import action_of_fields, choice_of_id, field_sizes
+from jaxarc.envs.action_space import ActionSpace
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.spaces import ActionSpace
 from jaxarc.interface import Environment
 from jaxarc.registration import make
 from jaxarc.spaces import Box, Dict, Discrete, Space

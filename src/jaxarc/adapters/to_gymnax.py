@@ -18,8 +18,8 @@ except ImportError as error:
 from jaxarc.adapters.conversion import action_of_fields, choice_of_id, field_sizes
 from jaxarc.compilation import in_own_process
 from jaxarc.datasets.task_set import TaskSet
+from jaxarc.envs.action_space import ActionSpace
 from jaxarc.envs.params import EnvParams
-from jaxarc.envs.spaces import ActionSpace
 from jaxarc.envs.state import ArcEnvState
 from jaxarc.gymnasium_ids import environment_ids
 from jaxarc.interface import with_next_info

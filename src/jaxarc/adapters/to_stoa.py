@@ -16,7 +16,7 @@ except ImportError as error:
     raise ImportError("StoaEnvironment needs stoa-env; pip install stoa-env") from error
 
 from jaxarc.adapters.conversion import action_of_fields, action_of_vector, field_sizes
-from jaxarc.envs.spaces import ActionSpace
+from jaxarc.envs.action_space import ActionSpace
 from jaxarc.interface import Environment
 from jaxarc.spaces import Box, Dict, Discrete, Space
 from jaxarc.types import Info, Observation, PRNGKey

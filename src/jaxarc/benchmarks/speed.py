@@ -11,7 +11,7 @@ from jaxtyping import Array, Float32, Int32, Key, PyTree
 
 from jaxarc.constants import MAX_GRID_SIZE, NUM_GRID_OPERATIONS, SUBMIT
 from jaxarc.envs import ArcEnvironment, EnvParams
-from jaxarc.envs.spaces import action_space, fold_in_each
+from jaxarc.envs.action_space import action_space, fold_in_each
 from jaxarc.envs.structured_actions import StructuredAction
 from jaxarc.parallel import (
     RandomPolicy,

@@ -25,7 +25,7 @@ from jaxarc.config import ConfigValidationError, EvaluationConfig, JaxArcConfig,
 from jaxarc.config.agent_training import Precision, WhichCheckpoint
 from jaxarc.datasets import NotInstalledError, TaskSet, UnknownDatasetError
 from jaxarc.datasets.training_pairs import pairs_seen_by
-from jaxarc.envs.spaces import action_space
+from jaxarc.envs.action_space import action_space
 from jaxarc.errors import visible
 from jaxarc.evaluation import (
     Agent,

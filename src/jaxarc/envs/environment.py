@@ -10,11 +10,11 @@ from jaxtyping import Array, Int, Int32
 from jaxarc.compilation import compiled
 from jaxarc.config import JaxArcConfig
 from jaxarc.device_arrays import device_array
+from jaxarc.envs.action_space import action_space
 from jaxarc.envs.executor import as_single, start_where, step_and_start, steps_and_starts_natively, take_step
 from jaxarc.envs.observations import make_info, make_info_in_branch, observation_space, observe
 from jaxarc.envs.pairs import PairSource
 from jaxarc.envs.params import EnvParams, declared_params, require_params
-from jaxarc.envs.spaces import action_space
 from jaxarc.envs.start import start_first, start_next
 from jaxarc.envs.state import ArcEnvState, declared_state
 from jaxarc.envs.step import StepOutcome, pairs_of

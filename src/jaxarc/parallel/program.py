@@ -23,7 +23,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Bool, Float32, Int32, Key, PyTree, UInt32
 
 from jaxarc.device_arrays import own_arrays
-from jaxarc.envs.spaces import fold_in_each
+from jaxarc.envs.action_space import fold_in_each
 from jaxarc.fusion import compiles_for_cpu
 from jaxarc.interface import Environment
 from jaxarc.parallel.mesh import DATA, REPLICATED, SPLIT, envs_per_device, is_array, local_rows, padded_size
