@@ -100,8 +100,11 @@ def test_a_folder_of_several_tasks_is_refused_with_what_searches_all_of_them(tmp
     assert run("search", tasks / "turn.json", "--max-cost", 2)[0] == 0
 
 
-def test_all_functions_of_programs_are_listed():
+def test_all_functions_of_programs_are_listed_with_their_arguments_and_costs():
     code, out, _ = run("search", "--functions")
     assert code == 0
-    rows = [row.rsplit(" | ", 2)[:2] for row in out.splitlines()[2:]]
-    assert {text.split("`")[1]: cost for text, cost in rows} == {name: str(one.cost) for name, one in FUNCTIONS.items()}
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in out.splitlines()[2:]]
+    listed = {name.strip("`"): (len([one for one in takes.split("; ") if one]), cost) for name, takes, cost, _ in rows}
+    assert listed == {name: (len(one.takes), str(one.cost)) for name, one in FUNCTIONS.items()}
+    choices = next(takes for name, takes, *_ in rows if name == "`half`")
+    assert choices == "top, bottom, left, right"

@@ -1,16 +1,12 @@
 """Programs as texts: what is no program is refused by name, and what the search finds is read back and runs again."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from jaxarc.config import SearchConfig
 from jaxarc.search import GridProgram, ProgramError, Word, WordError, solve
-from jaxarc.search.words import FUNCTIONS, function_rows, parse_words, vocabulary
+from jaxarc.search.words import parse_words, vocabulary
 from jaxarc.tasks import TaskFormatError
-
-PAGE = Path(__file__).parents[2] / "docs" / "search.md"
 
 
 @pytest.mark.parametrize("word", [str(word) for word in vocabulary(range(10), range(10), [(2, 3)], [(9, 10)])])
@@ -150,11 +146,6 @@ def test_every_program_that_the_search_finds_gives_its_answer_and_is_read_back(s
         except ProgramError:  # a word has no answer for one of the grids
             continue
     assert require_same(train, asked, SearchConfig(max_cost=4, max_states=3000, answers=20))
-
-
-def test_the_page_lists_every_function_with_its_arguments():
-    assert "\n".join(function_rows()) in PAGE.read_text(encoding="utf-8")
-    assert len(list(function_rows())) == len(FUNCTIONS) + 2
 
 
 def test_a_color_beside_the_grid_is_not_copied():

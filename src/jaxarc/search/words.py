@@ -1,6 +1,6 @@
 """The words of a program: one table of all functions, with the arguments that each takes, what it costs and does.
 
-The table is what a text is checked by, what the search tries, and what ``docs/search.md`` lists.
+The table is what a text is checked by, what the search tries, and what ``jaxarc search --functions`` lists.
 """
 
 import difflib
