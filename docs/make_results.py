@@ -23,7 +23,7 @@ SECTIONS = (
 )
 HEAD = """# Results
 
-Every measurement of this project, with the command that repeats it. These ten matter most:
+Measurements of this project, each with the command that repeats it. These ten matter most:
 
 {key_figures}
 
