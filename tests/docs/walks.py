@@ -1,6 +1,6 @@
-"""How many rooms one thought passes: the files and functions of five walks, as docs/architecture.md has them.
+"""How many rooms one thought passes: the files and functions of five walks, as walks.txt has them.
 
-    python tests/docs/walks.py                 all five, as they stand on the page
+    python tests/docs/walks.py                 all five, as they stand in walks.txt
     python tests/docs/walks.py step reset      some of them
 
 A walk is one call under a profile hook. Functions are those of the package that ran, but for lambdas.
@@ -48,7 +48,7 @@ def walked(call: Callable[[], object]) -> tuple[list[str], int]:
 
 
 def told(name: str, files: list[str], functions: int) -> str:
-    """Write a walk as the page has it, a line for each folder."""
+    """Write a walk as walks.txt has it, a line for each folder."""
     lines = [f"{name}: {len(files)} files, {functions} functions"]
     for folder, inside in itertools.groupby(files, os.path.dirname):
         lines.append(f"  {folder + '/' if folder else '':12} {' '.join(Path(file).stem for file in inside)}")
@@ -92,7 +92,8 @@ def replay() -> Callable[[], object]:
     """The page of what that training learned."""
     folder = Path(tempfile.mkdtemp())
     learn = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import walks, pathlib; "
-    subprocess.run([sys.executable, "-c", f"{learn}walks._short_training(pathlib.Path({str(folder)!r}))()"], check=True)
+    code = f"{learn}walks._short_training(pathlib.Path({str(folder)!r}))()"
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
     return lambda: _run("replay", str(next(folder.iterdir())), "--output", str(folder / "page.html"))
 
 
