@@ -1,8 +1,8 @@
-"""Count what solves the training outputs of ARC-AGI-1, by halves and folds of the tasks, for docs/results.md.
+"""Count what solves the training outputs of ARC-AGI-1, by halves and folds of the tasks.
 
     python benchmarks/search_ledger.py look --json look.json
     python benchmarks/search_ledger.py check --json check.json --against before.json
-    python benchmarks/search_ledger.py draw docs/images/search/forms.png before.json now.json
+    python benchmarks/search_ledger.py draw solved.png before.json now.json
 
 Words are chosen by what the half ``look`` misses; the half ``check`` tells what they are worth on other tasks. A hash
 of the name says which half and which of five folds a task is in. The budget is CPU time, so that two versions of the

@@ -1,7 +1,7 @@
 """The tuned numbers of the order in which a search works: each with its unit, and why there is such a number.
 
-They were tuned on training tasks, by the outputs that are solved in a given time (docs/results.md, "Forms of
-programs"). Costs are those of programs: a word of lists costs 1, a word of images 2.
+They were tuned on training tasks, by the outputs that are solved in a given time (benchmarks/search_ledger.py). Costs
+are those of programs: a word of lists costs 1, a word of images 2.
 """
 
 from typing import Final, NamedTuple
