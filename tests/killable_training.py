@@ -12,6 +12,7 @@ from forked import start_forked
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
 
 from jaxarc.agents import train as agent_training
+from jaxarc.agents import updates
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
 from jaxarc.datasets.training_pairs import load_pairs
@@ -29,12 +30,12 @@ def prepare(file: Path, overrides: list[str]) -> None:
     experiment = read_experiment(overrides)
     rules = experiment.environment
     pairs = load_pairs(experiment.task, rules.grid_shape, augmentation=rules.augmentation)
-    learned, measured = (agent_training.make_params(tasks, rules) for tasks in (pairs.train, pairs.eval))
+    learned, measured = (updates.make_params(tasks, rules) for tasks in (pairs.train, pairs.eval))
     keys = keys_of_seeds(experiment.training.seeds)
-    state = agent_training.start_training(keys, learned, experiment.train_config, experiment.curriculum)
+    state = updates.start_training(keys, learned, experiment.train_config, experiment.curriculum)
     length = experiment.training.updates_per_report
-    run_updates = lambda state: agent_training.run_updates(state, learned, experiment.train_config, length)
-    measure = lambda players: agent_training.measure(players, measured)
+    run_updates = lambda state: updates.run_updates(state, learned, experiment.train_config, length)
+    measure = lambda players: updates.measure(players, measured)
     players = state.players
     contents = jax.device_get(state), _pack(run_updates, state), _pack(measure, players)
     file.write_bytes(pickle.dumps(contents))
@@ -65,7 +66,7 @@ class Compiled:
     def lower(self, *_: Any) -> "Compiled":
         return self
 
-    def compile(self) -> "Compiled":
+    def compile(self, _: Any = None) -> "Compiled":
         return self
 
     def memory_analysis(self) -> None:

@@ -5,14 +5,12 @@ once per cell: ``rows = hash(key); grid[rows[cell]]`` hashes 900 times for a can
 branch, so on a CPU the work passes through one that is always taken. Elsewhere a branch costs more than it saves.
 """
 
-import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
 from jax.custom_batching import custom_vmap
-from jax.errors import JaxRuntimeError
 from jaxtyping import Array, Bool, PyTree
 
 Values = TypeVar("Values", bound=PyTree[Array])
@@ -56,20 +54,6 @@ def compiles_for_cpu() -> bool:
     makes the host wait.
     """
     return jax.default_backend() == "cpu"
-
-
-def known_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return those of some options of XLA that it knows, for ``compile(compiler_options=...)``: some come and go."""
-    return {name: value for name, value in options.items() if _is_known(name, value)}
-
-
-@functools.cache
-def _is_known(name: str, value: Any) -> bool:
-    try:
-        jax.jit(lambda: None).lower().compile({name: value})
-    except JaxRuntimeError:
-        return False
-    return True
 
 
 def compiles_triton() -> bool:

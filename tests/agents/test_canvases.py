@@ -80,7 +80,7 @@ class Ready:
     def __init__(self, program):
         self.program = program
 
-    def compile(self):
+    def compile(self, options=None):
         return self.program
 
 

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import pytest
 
 from jaxarc.compilation import compiled
-from jaxarc.fusion import known_options
 from jaxarc.utils.error_handling import JAXErrorHandler
 
 CORE = (
@@ -122,8 +121,3 @@ def test_the_core_loads_only_the_core():
     assert rooms <= set(CORE)
     assert not rooms & set(HOST_SIDE)
     assert [module for module in loaded if module.startswith("jaxarc.tasks.procedural")] == []
-
-
-def test_options_that_xla_does_not_know_are_left_out():
-    options = {"xla_backend_optimization_level": 1, "xla_of_another_version": True}
-    assert known_options(options) == {"xla_backend_optimization_level": 1}
