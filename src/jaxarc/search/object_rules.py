@@ -73,9 +73,9 @@ class Scene:
     def patch(self, cells: Sequence[tuple[int, int]], down: int = 0, right: int = 0) -> Patch | None:
         """Return cells moved; None if one leaves the grid."""
         found = {(row + down, column + right): self.grid[row][column] for row, column in cells}
-        if down == right == 0:
-            return found
-        return found if all(0 <= row < self.height and 0 <= column < self.width for row, column in found) else None
+        stays = down == right == 0
+        is_inside = stays or all(0 <= row < self.height and 0 <= column < self.width for row, column in found)
+        return found if is_inside else None
 
     def gap(self, index: int, step: tuple[int, int]) -> tuple[int, int]:
         """Return how far an object can move, and the object that stops it; 0 for the edge."""
@@ -216,17 +216,11 @@ _ACTIONS: Final[dict[str, tuple[Callable[[Scene, int, str], Patch | None], tuple
     "copy": (lambda scene, index, way: _beside(scene, index, way, False), _STRAIGHT),
     "box": (_box, ("",)),
 }
-_BY_NAME: Final = {
+_BY_NAME: Final = {  # what draws an object, or returns None where it has no answer, and what it is given
     f"{name} {given}".strip(): (act, given) for name, (act, all_given) in _ACTIONS.items() for given in all_given
 }
 ACTIONS: Final = tuple(_BY_NAME)
 """Names of actions; of those that explain as much, the first one is taken."""
-
-
-def _acted(scene: Scene, index: int, action: str) -> Patch | None:
-    """Return what an action draws for an object; None where it has no answer."""
-    act, given = _BY_NAME[action]
-    return act(scene, index, given)
 
 
 @dataclass(frozen=True)
@@ -266,7 +260,8 @@ class ObjectRule(RuleLayer):
         actions = dict(self.actions)
         result = np.zeros((scene.height, scene.width), np.uint8)
         for index, value in enumerate(scene.values(self.feature)):
-            patch = _acted(scene, index, actions.get(value, "stay"))
+            act, given = _BY_NAME[actions.get(value, "stay")]
+            patch = act(scene, index, given)
             patch = scene.patch(scene.objects[index]) if patch is None else patch  # it stays
             for place, color in (patch or {}).items():
                 result[place] = color
@@ -321,8 +316,8 @@ def _explained(scene: Scene, target: list[list[int]], deadline: float) -> Iterat
         if time.monotonic() > deadline:
             return
         right = {}
-        for action in ACTIONS:
-            patch = _acted(scene, index, action)
+        for action, (act, given) in _BY_NAME.items():
+            patch = act(scene, index, given)
             if patch is not None and all(target[row][column] == color for (row, column), color in patch.items()):
                 right[action] = len(patch)
         yield right

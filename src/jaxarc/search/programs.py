@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -110,7 +109,11 @@ class GridProgram:
     @property
     def depends_on_frame(self) -> bool:
         """Whether an image of a list may be lost because it would be larger than the frame, and others stay."""
-        return any(map(_may_lose_images, self._chains))
+        return any(
+            True in kinds and FUNCTIONS[word.name].can_grow
+            for chain in self._chains
+            for word, kinds in zip(chain, kinds_of(chain)[:-1], strict=True)
+        )
 
     @property
     def all_words(self) -> list[Word]:
@@ -181,12 +184,6 @@ class GridProgram:
                 f"the answer has {height}x{width} cells by size {self.size}; a grid has {LARGEST}x{LARGEST}"
             )
         return height, width
-
-
-@lru_cache(maxsize=4096)
-def _may_lose_images(chain: Chain) -> bool:
-    kinds = kinds_of(chain)[:-1]
-    return any(True in before and FUNCTIONS[word.name].can_grow for word, before in zip(chain, kinds, strict=True))
 
 
 def recoloring(kind: str, grid: np.ndarray) -> Int64[np.ndarray, "10"]:

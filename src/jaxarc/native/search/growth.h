@@ -258,60 +258,49 @@ class GrowthLearner {
       });
     }
     std::sort(kinds.begin(), kinds.end());
-    std::vector<std::pair<uint64_t, int>> different = kinds;
-    different.erase(std::unique(different.begin(), different.end()), different.end());
-    if (different.size() > kMostKinds) return {};
-    // Call `take(own, targets, now, later, places, x)` once for all cells that have the same neighbors and color; those
-    // without an open cell only where the color is in `owns`.
-    const auto each_kind = [&](uint32_t owns, auto take) {
+    size_t num_kinds = 0;
+    for (size_t i = 0; i < kinds.size(); i++) num_kinds += i == 0 || kinds[i] != kinds[i - 1];
+    if (num_kinds > kMostKinds) return {};
+    // Call `take(own, target, is_now, count, places, x)` for all that the kinds say, of those with `is_asked`.
+    const auto each_kind = [&](auto is_asked, auto take) {
       for (size_t first = 0, last = 0; first < kinds.size(); first = last) {
-        const uint64_t kind = kinds[first].first;
-        while (last < kinds.size() && kinds[last].first == kind) last++;
+        while (last < kinds.size() && kinds[last] == kinds[first]) last++;
+        const auto [kind, more] = kinds[first];
+        const int target = more & 15, own = more >> 4 & 15;
+        const bool is_now = more >= 256;
+        if (!is_asked(own, target, is_now)) continue;
         int seen[kPlaces];
         for (int p = 0; p < kPlaces; p++) seen[p] = kind >> (4 * (kPlaces - 1 - p)) & 15;
-        uint32_t done = 0;  // bits of the colors that are taken
-        for (size_t at = first; at < last; at++) {
-          const int own = kinds[at].second >> 4 & 15;
-          if (done >> own & 1) continue;
-          done |= uint32_t{1} << own;
-          uint32_t targets = 0;
-          int32_t now = 0, later = 0;
-          for (size_t one = at; one < last; one++) {
-            const int more = kinds[one].second, target = more & 15;
-            if ((more >> 4 & 15) != own) continue;
-            targets |= uint32_t{1} << target;
-            if (own != target) (more >= 256 ? now : later)++;
-          }
-          if (now == 0 && (owns >> own & 1) == 0) continue;
-          each_key(seen, own, [&](uint64_t places, int same) { take(own, targets, now, later, places, same); });
-        }
+        const auto count = static_cast<int32_t>(last - first);
+        each_key(seen, own, [&](uint64_t places, int same) { take(own, target, is_now, count, places, same); });
       }
     };
     // A rule has to explain an open cell, so that these say which rules there are, and all cells then what they do.
     HashIndex index;
     uint32_t owns = 0;  // bits of the colors of open cells
     const auto hash = [](uint64_t places, int own) { return mixed(places, static_cast<uint64_t>(own)); };
-    each_kind(0, [&](int own, uint32_t, int32_t, int32_t, uint64_t places, int) {
-      index.number(hash(places, own));
-      owns |= uint32_t{1} << own;
-    });
+    each_kind([](int own, int target, bool is_now) { return is_now && own != target; },
+              [&](int own, int, bool, int32_t, uint64_t places, int) {
+                index.number(hash(places, own));
+                owns |= uint32_t{1} << own;
+              });
     // All that is no such rule is counted together, at the first place.
     std::vector<Evidence> found(static_cast<size_t>(1 + index.size()));
     found[0].targets = 1;
     std::vector<int32_t> order;  // in which they are seen first
-    each_kind(owns, [&](int own, uint32_t targets, int32_t now, int32_t later, uint64_t places, int same) {
-      const int32_t place = 1 + index.known(hash(places, own));
-      Evidence& one = found[static_cast<size_t>(place)];
-      if (one.targets == 0) {
-        one.places = places;
-        one.own = own;
-        order.push_back(place);
-      }
-      one.targets |= targets;
-      one.is_same &= same != 0 && targets == uint32_t{1} << same;  // where no neighbor is x there is no x to take
-      one.now += now;
-      one.later += later;
-    });
+    each_kind([&](int own, int, bool) { return (owns >> own & 1) != 0; },
+              [&](int own, int target, bool is_now, int32_t count, uint64_t places, int same) {
+                const int32_t place = 1 + index.known(hash(places, own));
+                Evidence& one = found[static_cast<size_t>(place)];
+                if (one.targets == 0) {
+                  one.places = places;
+                  one.own = own;
+                  order.push_back(place);
+                }
+                one.targets |= uint32_t{1} << target;
+                one.is_same &= same != 0 && same == target;  // where no neighbor is x there is no x to take
+                if (own != target) (is_now ? one.now : one.later) += count;
+              });
     std::vector<std::pair<std::array<int32_t, 3>, GrowthRule>> rules;
     for (int32_t place : order) {
       const Evidence& one = found[static_cast<size_t>(place)];
