@@ -73,9 +73,8 @@ class Scene:
     def patch(self, cells: Sequence[tuple[int, int]], down: int = 0, right: int = 0) -> Patch | None:
         """Return cells moved; None if one leaves the grid."""
         found = {(row + down, column + right): self.grid[row][column] for row, column in cells}
-        stays = down == right == 0
-        is_inside = stays or all(0 <= row < self.height and 0 <= column < self.width for row, column in found)
-        return found if is_inside else None
+        fits = down == right == 0 or all(0 <= row < self.height and 0 <= column < self.width for row, column in found)
+        return found if fits else None
 
     def gap(self, index: int, step: tuple[int, int]) -> tuple[int, int]:
         """Return how far an object can move, and the object that stops it; 0 for the edge."""

@@ -269,6 +269,8 @@ class GrowthLearner {
         const int target = more & 15, own = more >> 4 & 15;
         const bool is_now = more >= 256;
         if (!is_asked(own, target, is_now)) continue;
+        const bool is_closed = is_now && own == target;  // which says the same as it does later
+        if (is_closed && std::binary_search(kinds.begin(), kinds.end(), std::pair{kind, more - 256})) continue;
         int seen[kPlaces];
         for (int p = 0; p < kPlaces; p++) seen[p] = kind >> (4 * (kPlaces - 1 - p)) & 15;
         const auto count = static_cast<int32_t>(last - first);
@@ -373,7 +375,8 @@ class GrowthLearner {
     size_t count = 0;
     for (const Set& set : sets_) {
       uint64_t least = ~uint64_t{0};
-      for (size_t m = 0; m < keys.size(); m++) least = std::min(least, keys[m] | set.others[m]);
+      for (size_t m = 0; m < 4; m++) least = std::min(least, keys[m] | set.others[m]);
+      for (size_t m = 4; m < 8 && mirrors_.size() > 4; m++) least = std::min(least, keys[m] | set.others[m]);
       found[count] = least;
       count += (set.places & needed) != 0;
     }
