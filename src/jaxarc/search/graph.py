@@ -172,7 +172,7 @@ class OutputCells:
         right = cells[: len(self.target)] == self.target
         fits = tuple(bool(right[pair].all()) for pair in self.slices[:-1])
         answer = cells[self.slices[-1]].reshape(self.sizes[-1])
-        return Candidate(answer, layers, cost, fits, float(right.mean()))
+        return Candidate(answer, layers, cost, fits, np.count_nonzero(right) / len(right))
 
     def ruled(self, rules: list[tuple[RuleLayer, int]]) -> list[Candidate]:
         """Return the cheapest rules with what they make of the test input; all of them draw every output."""

@@ -55,6 +55,7 @@ class Scene:
                 if label > 0:
                     self.objects[label - 1].append((row, column))
         self._gaps: dict[tuple[int, tuple[int, int]], tuple[int, int]] = {}
+        self._ways: dict[int, list[tuple[int, int, tuple[int, int]]]] = {}
         self.largest = max(range(count), key=lambda one: len(self.objects[one]), default=-1) + 1
 
     def values(self, feature: str) -> list[int]:
@@ -72,7 +73,8 @@ class Scene:
     def patch(self, cells: Sequence[tuple[int, int]], down: int = 0, right: int = 0) -> Patch | None:
         """Return cells moved; None if one leaves the grid."""
         found = {(row + down, column + right): self.grid[row][column] for row, column in cells}
-        return found if all(0 <= row < self.height and 0 <= column < self.width for row, column in found) else None
+        fits = down == right == 0 or all(0 <= row < self.height and 0 <= column < self.width for row, column in found)
+        return found if fits else None
 
     def gap(self, index: int, step: tuple[int, int]) -> tuple[int, int]:
         """Return how far an object can move, and the object that stops it; 0 for the edge."""
@@ -96,8 +98,10 @@ class Scene:
 
     def ways(self, index: int) -> list[tuple[int, int, tuple[int, int]]]:
         """Return the objects that one meets straight ahead, the nearest first: the gap, the object, and the step."""
-        found = [(*self.gap(index, STEPS[way]), STEPS[way]) for way in _STRAIGHT]
-        return sorted(one for one in found if one[1] > 0)
+        if index not in self._ways:
+            found = [(*self.gap(index, STEPS[way]), STEPS[way]) for way in _STRAIGHT]
+            self._ways[index] = sorted(one for one in found if one[1] > 0)
+        return self._ways[index]
 
 
 def _slide(scene: Scene, index: int, way: str) -> Patch | None:
@@ -211,14 +215,11 @@ _ACTIONS: Final[dict[str, tuple[Callable[[Scene, int, str], Patch | None], tuple
     "copy": (lambda scene, index, way: _beside(scene, index, way, False), _STRAIGHT),
     "box": (_box, ("",)),
 }
-ACTIONS: Final = tuple(f"{name} {given}".strip() for name, (_, all_given) in _ACTIONS.items() for given in all_given)
+_BY_NAME: Final = {  # what draws an object, or returns None where it has no answer, and what it is given
+    f"{name} {given}".strip(): (act, given) for name, (act, all_given) in _ACTIONS.items() for given in all_given
+}
+ACTIONS: Final = tuple(_BY_NAME)
 """Names of actions; of those that explain as much, the first one is taken."""
-
-
-def _acted(scene: Scene, index: int, action: str) -> Patch | None:
-    """Return what an action draws for an object; None where it has no answer."""
-    name, _, given = action.partition(" ")
-    return _ACTIONS[name][0](scene, index, given)
 
 
 @dataclass(frozen=True)
@@ -258,7 +259,8 @@ class ObjectRule(RuleLayer):
         actions = dict(self.actions)
         result = np.zeros((scene.height, scene.width), np.uint8)
         for index, value in enumerate(scene.values(self.feature)):
-            patch = _acted(scene, index, actions.get(value, "stay"))
+            act, given = _BY_NAME[actions.get(value, "stay")]
+            patch = act(scene, index, given)
             patch = scene.patch(scene.objects[index]) if patch is None else patch  # it stays
             for place, color in (patch or {}).items():
                 result[place] = color
@@ -274,6 +276,7 @@ def find_object_rules(canvas: OutputCells, deadline: float) -> list[Candidate]:
     ends = np.cumsum([grid.size for grid in graph.inputs])
     said = np.split(graph.features(graph.image_states[1][0]), ends[:-1], 1)  # the first state is that of the inputs
     found = []
+    known: dict[tuple[int, str], list[dict[str, int]]] = {}  # kinds often make the same objects
     for kind in KINDS:
         if time.monotonic() > deadline:
             break
@@ -281,8 +284,11 @@ def find_object_rules(canvas: OutputCells, deadline: float) -> list[Candidate]:
         if not all(0 < len(scene.objects) <= _MANY for scene in (*shown, asked)):
             continue
         explained = []
-        for scene, target in zip(shown, canvas.outputs, strict=True):
-            explained.append(list(_explained(scene, target.tolist(), deadline)))
+        for index, (scene, target) in enumerate(zip(shown, canvas.outputs, strict=True)):
+            key = index, str(scene.labels)
+            if key not in known:
+                known[key] = list(_explained(scene, target.tolist(), deadline))
+            explained.append(known[key])
             if sum(max(right.values()) for right in explained[-1]) < np.count_nonzero(target):
                 break  # no actions can draw this output
         else:
@@ -309,8 +315,8 @@ def _explained(scene: Scene, target: list[list[int]], deadline: float) -> Iterat
         if time.monotonic() > deadline:
             return
         right = {}
-        for action in ACTIONS:
-            patch = _acted(scene, index, action)
+        for action, (act, given) in _BY_NAME.items():
+            patch = act(scene, index, given)
             if patch is not None and all(target[row][column] == color for (row, column), color in patch.items()):
                 right[action] = len(patch)
         yield right
@@ -326,7 +332,7 @@ def _rule(kind: str, feature: str, scenes: list[tuple[list[dict[str, int]], list
             for right, number in zip(explained, values, strict=True)
             if number == value
         ]
-        totals = {action: sum(one[action] for one in own) for action in ACTIONS if all(action in one for one in own)}
+        totals = {action: sum(one[action] for one in own) for action in own[0] if all(action in one for one in own)}
         chosen[value] = max(totals, key=totals.__getitem__)  # of equals the first
     if set(chosen.values()) == {"stay"}:
         return None

@@ -243,8 +243,9 @@ def find_products(canvas: OutputCells, deadline: float) -> list[Candidate]:
 
 
 def _multiplied(coarse: np.ndarray, fine: np.ndarray, has_coarse_colors: bool) -> UInt8[np.ndarray, "h w"]:
-    factors = (coarse, fine != 0) if has_coarse_colors else (coarse != 0, fine)
-    return np.kron(*factors).astype(np.uint8)
+    over, under = (coarse, fine != 0) if has_coarse_colors else (coarse != 0, fine)
+    product = over[:, None, :, None] * under[:, None]  # as numpy.kron does, which takes ten times as long
+    return product.reshape(len(over) * len(under), -1).astype(np.uint8)
 
 
 def _all_factors(

@@ -166,7 +166,12 @@ def faults(
     are_copied: Bool[np.ndarray, " D"],
     most_rows: int,
 ) -> Float64[np.ndarray, " K"]:
-    """Return how many cells tables with one more source do not foresee, infinite where a table is too large."""
+    """Return how many cells tables with one more source do not foresee, infinite where a table is too large.
+
+    A row votes for a color, or for that of the input, and counts what its demonstration did not vote for. With votes
+    ``2 0`` of one demonstration and ``1 3`` of another, the first foresees one cell of the second, and the second none
+    of the first.
+    """
     found = np.full(len(codes), np.inf)
     num_pairs, num_colors = int(pairs.max()) + 1, int(colors.max()) + 1
     given = (rows, int(rows.max()) + 1, colors, pairs, weights, are_copied, len(colors), num_pairs, num_colors)

@@ -498,7 +498,9 @@ class _View:
         heights, widths = self.graph.sizes(numbers)
         fits = np.all((np.stack([heights, widths], 2)[:, :-1] == np.array(sizes)), axis=(1, 2))
         chosen = np.flatnonzero(fits)
-        for index in chosen[np.argsort(costs[chosen], kind="stable")]:
+        chosen = chosen[np.argsort(costs[chosen], kind="stable")]
+        _, first = np.unique(heights[chosen, -1] * (LARGEST + 1) + widths[chosen, -1], return_index=True)
+        for index in chosen[np.sort(first)].tolist():
             size = int(heights[index, -1]), int(widths[index, -1])
             if size not in rules:
                 rules[size] = SizeRule(words=self.graph.program(int(states[index])))

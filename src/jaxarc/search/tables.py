@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64, UInt8
+from jaxtyping import Bool, Int64, UInt8
 
 from jaxarc.search.features import COLORED, FEATURES, NUMBERS
 from jaxarc.search.graph import OutputCells
@@ -240,11 +240,9 @@ class _Fit(NamedTuple):
         """Return the colors of some cells."""
         colors = self.colors[_codes(self.sources, self.chosen, cells)]
         colors = np.where(colors == _KEEP, self.sources.values[0, cells], colors)
-        return (
-            colors
-            if self.copied is None
-            else np.where(colors == _COPY, self.sources.values[self.copied, cells], colors)
-        )
+        if self.copied is None:
+            return colors
+        return np.where(colors == _COPY, self.sources.values[self.copied, cells], colors)
 
     def layer(self, cells: Cells) -> TableLayer:
         """Return the table with the rows that the demonstrations have."""
@@ -311,10 +309,9 @@ def _foreseeing(sources: Sources, cells: Cells, deadline: float) -> list[tuple[i
     sample = np.arange(len(cells.demonstrated))
     if len(sample) > _FORESEEN:
         sample = np.random.default_rng(0).choice(sample, _FORESEEN, replace=False)
-    votes = _Votes(
-        sources.codes.take(cells.demonstrated[sample], 1),
-        sources.num_values,
-        np.unique(cells.colors, return_inverse=True)[1][sample],
+    codes = sources.codes.take(cells.demonstrated[sample], 1)
+    votes = (
+        np.unique(cells.colors, return_inverse=True)[1][sample],  # the colors, numbered from 0
         cells.pairs[sample],
         cells.counts[sample].astype(np.float64),
         _is_copied(sources, cells)[sample],
@@ -327,38 +324,16 @@ def _foreseeing(sources: Sources, cells: Cells, deadline: float) -> list[tuple[i
         for chosen in beam:
             if time.monotonic() > deadline:
                 return []
-            faults = votes.faults(chosen) + costs + costs[list(chosen)].sum()
-            for index in np.argsort(faults, kind="stable")[:_BEAM].tolist():
-                if index not in chosen and np.isfinite(faults[index]):
-                    new[tuple(sorted((*chosen, index)))] = float(faults[index])
+            rows = np.zeros(len(sample), np.int64)
+            for index in chosen:
+                rows = np.unique(rows * sources.num_values[index] + codes[index], return_inverse=True)[1]
+            missed = faults(codes, sources.num_values, rows, *votes, _LARGEST_NEAR) + costs + costs[list(chosen)].sum()
+            for index in np.argsort(missed, kind="stable")[:_BEAM].tolist():
+                if index not in chosen and np.isfinite(missed[index]):
+                    new[tuple(sorted((*chosen, index)))] = float(missed[index])
         beam = sorted(new, key=new.__getitem__)[:_BEAM]
         found.update((chosen, new[chosen]) for chosen in beam)
     return sorted(found, key=found.__getitem__)[:_NEAR]
-
-
-class _Votes(NamedTuple):
-    """Cells of the demonstrations, of which the tables of all others foresee those of each one."""
-
-    codes: UInt8[np.ndarray, "K D"]  # of each source
-    num_values: Int64[np.ndarray, " K"]
-    colors: Int64[np.ndarray, " D"]  # numbered from 0
-    pairs: Int64[np.ndarray, " D"]
-    weights: Float64[np.ndarray, " D"]
-    is_copied: Bool[np.ndarray, " D"]  # whether the color is that of the input
-
-    def faults(self, chosen: tuple[int, ...]) -> Float64[np.ndarray, " K"]:
-        """Return how many cells a table of some sources and one more does not foresee, for each one more.
-
-        A row votes for a color, or for that of the input, and counts what its demonstration did not vote for. With
-        votes ``2 0`` of one demonstration and ``1 3`` of another, the first foresees one cell of the second, and the
-        second none of the first.
-        """
-        rows = np.zeros(len(self.colors), np.int64)
-        for index in chosen:
-            rows = np.unique(rows * self.num_values[index] + self.codes[index], return_inverse=True)[1]
-        return faults(
-            self.codes, self.num_values, rows, self.colors, self.pairs, self.weights, self.is_copied, _LARGEST_NEAR
-        )
 
 
 def _is_copied(sources: Sources, cells: Cells) -> Bool[np.ndarray, " D"]:

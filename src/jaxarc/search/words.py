@@ -7,6 +7,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from jaxarc.errors import UsageError
@@ -319,13 +320,14 @@ def parse_words(text: str) -> tuple[Word, ...]:
     return words
 
 
-def kinds_of(words: Iterable[Word]) -> list[set[bool]]:
+@lru_cache(maxsize=4096)  # of programs that have the same words
+def kinds_of(words: tuple[Word, ...]) -> tuple[set[bool], ...]:
     """Say before each word and at the end what there may be: a list (True) or an image; nothing after a wrong word."""
     kinds = [{False}]
     for word in words:
         made = {word.makes_list(is_list) for is_list in kinds[-1]}
         kinds.append({one for one in made if one is not None} | ({False} if word in NEW_ALONE and made else set()))
-    return kinds
+    return tuple(kinds)
 
 
 def vocabulary(

@@ -17,6 +17,7 @@ constexpr int kMostTests = 3;          // neighbors that a rule looks at
 constexpr int kMostRules = 6;
 constexpr int64_t kLeastCells = 2;     // that a rule explains; one for a single cell has learned it by heart
 constexpr int kTrials = 12;            // rules that are run, of those that explain most cells
+constexpr size_t kMostSets = 248;      // of one to three neighbors; see add_set
 constexpr size_t kMostKinds = 2000;    // of cells that differ in their neighbors; a grid with more is a picture
 
 // What a mirror image of a rule is, as factors of rows and columns, which are exchanged first or not.
@@ -257,9 +258,9 @@ class GrowthLearner {
       });
     }
     std::sort(kinds.begin(), kinds.end());
-    std::vector<std::pair<uint64_t, int>> different = kinds;
-    different.erase(std::unique(different.begin(), different.end()), different.end());
-    if (different.size() > kMostKinds) return {};
+    size_t num_kinds = 0;
+    for (size_t i = 0; i < kinds.size(); i++) num_kinds += i == 0 || kinds[i] != kinds[i - 1];
+    if (num_kinds > kMostKinds) return {};
     // Call `take(own, target, is_now, count, places, x)` for all that the kinds say, of those with `is_asked`.
     const auto each_kind = [&](auto is_asked, auto take) {
       for (size_t first = 0, last = 0; first < kinds.size(); first = last) {
@@ -268,6 +269,8 @@ class GrowthLearner {
         const int target = more & 15, own = more >> 4 & 15;
         const bool is_now = more >= 256;
         if (!is_asked(own, target, is_now)) continue;
+        const bool is_closed = is_now && own == target;  // which says the same as it does later
+        if (is_closed && std::binary_search(kinds.begin(), kinds.end(), std::pair{kind, more - 256})) continue;
         int seen[kPlaces];
         for (int p = 0; p < kPlaces; p++) seen[p] = kind >> (4 * (kPlaces - 1 - p)) & 15;
         const auto count = static_cast<int32_t>(last - first);
@@ -283,25 +286,26 @@ class GrowthLearner {
                 index.number(hash(places, own));
                 owns |= uint32_t{1} << own;
               });
-    std::vector<Evidence> found(static_cast<size_t>(index.size()));
+    // All that is no such rule is counted together, at the first place.
+    std::vector<Evidence> found(static_cast<size_t>(1 + index.size()));
+    found[0].targets = 1;
     std::vector<int32_t> order;  // in which they are seen first
     each_kind([&](int own, int, bool) { return (owns >> own & 1) != 0; },
               [&](int own, int target, bool is_now, int32_t count, uint64_t places, int same) {
-                const int32_t number = index.known(hash(places, own));
-                if (number == kNone) return;
-                Evidence& one = found[static_cast<size_t>(number)];
+                const int32_t place = 1 + index.known(hash(places, own));
+                Evidence& one = found[static_cast<size_t>(place)];
                 if (one.targets == 0) {
                   one.places = places;
                   one.own = own;
-                  order.push_back(number);
+                  order.push_back(place);
                 }
                 one.targets |= uint32_t{1} << target;
                 one.is_same &= same != 0 && same == target;  // where no neighbor is x there is no x to take
                 if (own != target) (is_now ? one.now : one.later) += count;
               });
     std::vector<std::pair<std::array<int32_t, 3>, GrowthRule>> rules;
-    for (int32_t number : order) {
-      const Evidence& one = found[static_cast<size_t>(number)];
+    for (int32_t place : order) {
+      const Evidence& one = found[static_cast<size_t>(place)];
       const int color = one.is_same ? kSame : __builtin_popcount(one.targets) == 1 ? __builtin_ctz(one.targets) : kNone;
       if (color == kNone) continue;
       const GrowthRule rule = {one.places, one.own, color};
@@ -355,7 +359,8 @@ class GrowthLearner {
     sets_.push_back(set);
   }
 
-  // The key of a set is that of all neighbors with ones over those that it does not look at: kAny is four ones.
+  // The key of a set is that of all neighbors with ones over those that it does not look at: kAny is four ones. All are
+  // made before the first is taken, as a branch in between that often goes either way is slow.
   template <typename Needed, typename Take>
   void each_set(const int* tokens, Needed is_needed, Take take) const {
     uint32_t needed = 0;
@@ -366,12 +371,16 @@ class GrowthLearner {
         keys[m] |= static_cast<uint64_t>(tokens[p]) << 4 * mirrors_[m][static_cast<size_t>(p)];
       }
     }
+    uint64_t found[kMostSets + 1];
+    size_t count = 0;
     for (const Set& set : sets_) {
-      if ((set.places & needed) == 0) continue;
       uint64_t least = ~uint64_t{0};
-      for (size_t m = 0; m < keys.size(); m++) least = std::min(least, keys[m] | set.others[m]);
-      take(least);
+      for (size_t m = 0; m < 4; m++) least = std::min(least, keys[m] | set.others[m]);
+      for (size_t m = 4; m < 8 && mirrors_.size() > 4; m++) least = std::min(least, keys[m] | set.others[m]);
+      found[count] = least;
+      count += (set.places & needed) != 0;
     }
+    for (size_t k = 0; k < count; k++) take(found[k]);
   }
 
   int offsets_[kPlaces];

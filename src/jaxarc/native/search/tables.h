@@ -48,26 +48,24 @@ class TableCheck {
         base_cost_(copied == kNone ? 0 : task.costs[copied] + 2) {}
 
   bool is_right(const Chosen& chosen) {
-    rows_ = num_rows(chosen);
-    if (rows_ < 2 || rows_ > task_.most_rows) return false;
-    table_.assign(static_cast<size_t>(rows_), kOpen);
+    const int64_t num_rows = this->num_rows(chosen);
+    if (num_rows < 2 || num_rows > task_.most_rows) return false;
+    table_.assign(static_cast<size_t>(num_rows), kOpen);
+    uint8_t* table = table_.data();
+    const int32_t* rows = numbered(chosen, task_.codes, task_.count);
     bool has_several = false;
     for (int64_t i = 0; i < task_.count; i++) {
-      uint8_t& color = table_[row(chosen, task_.codes, task_.count, i)];
-      if (color == task_.colors[i] || color == kSeveral) continue;
-      if (color == kOpen) {
-        color = task_.colors[i];
-        continue;
-      }
-      if (copied_ == nullptr) return false;
-      color = kSeveral;
-      has_several = true;
+      uint8_t& color = table[rows[i]];
+      const uint8_t own = task_.colors[i];
+      if (color == own || color == kSeveral) continue;
+      if (color != kOpen && copied_ == nullptr) return false;
+      has_several |= color != kOpen;
+      color = color == kOpen ? own : kSeveral;
     }
     if (copied_ == nullptr) return true;
     if (!has_several) return false;
     for (int64_t i = 0; i < task_.count; i++) {
-      if (copied_[i] == task_.colors[i]) continue;
-      if (table_[row(chosen, task_.codes, task_.count, i)] == kSeveral) return false;
+      if (copied_[i] != task_.colors[i] && table[rows[i]] == kSeveral) return false;
     }
     return true;
   }
@@ -77,15 +75,15 @@ class TableCheck {
   int32_t cost(const Chosen& chosen) {
     constexpr uint8_t kNobody = 255, kMany = 254;
     owners_.assign(static_cast<size_t>(num_rows(chosen)), kNobody);
+    const int32_t* rows = numbered(chosen, task_.codes, task_.count);
     for (int64_t i = 0; i < task_.count; i++) {
-      uint8_t& owner = owners_[row(chosen, task_.codes, task_.count, i)];
+      uint8_t& owner = owners_[static_cast<size_t>(rows[i])];
       owner = owner == kNobody || owner == task_.pairs[i] ? task_.pairs[i] : kMany;
     }
     int64_t cost = base_cost_ - 2, known = 0;
     for (int32_t source : chosen) cost += source == kNone ? 0 : task_.costs[source] + 2;
-    for (int64_t i = 0; i < task_.num_asked; i++) {
-      known += owners_[row(chosen, task_.asked_codes, task_.num_asked, i)] != kNobody;
-    }
+    rows = numbered(chosen, task_.asked_codes, task_.num_asked);
+    for (int64_t i = 0; i < task_.num_asked; i++) known += owners_[static_cast<size_t>(rows[i])] != kNobody;
     if (known < task_.num_asked) {
       if (task_.keeps_unknown == 0) return -1;
       const double share = static_cast<double>(known) / static_cast<double>(task_.num_asked);
@@ -111,18 +109,21 @@ class TableCheck {
     return rows;
   }
 
-  size_t row(const Chosen& chosen, const uint8_t* codes, int64_t count, int64_t cell) const {
-    size_t number = codes[chosen[0] * count + cell];
-    for (size_t k = 1; k < chosen.size() && chosen[k] != kNone; k++) {
-      number = number * static_cast<size_t>(task_.num_values[chosen[k]]) + codes[chosen[k] * count + cell];
+  // The row of each cell: with counts 3 and 4, the values 2 and 1 are number 9.
+  const int32_t* numbered(const Chosen& chosen, const uint8_t* codes, int64_t count) {
+    rows_.assign(static_cast<size_t>(count), 0);
+    for (size_t k = 0; k < chosen.size() && chosen[k] != kNone; k++) {
+      const uint8_t* own = codes + chosen[k] * count;
+      const auto num_values = static_cast<int32_t>(task_.num_values[chosen[k]]);
+      for (size_t i = 0; i < rows_.size(); i++) rows_[i] = rows_[i] * num_values + own[i];
     }
-    return number;
+    return rows_.data();
   }
 
   const TableTask& task_;
   const Cell* copied_;  // [cells] the color that a row may copy, or none
   int64_t base_cost_;   // of copying
-  int64_t rows_ = 0;
+  std::vector<int32_t> rows_;
   std::vector<uint8_t> table_;
   std::vector<uint8_t> owners_;
 };
@@ -297,29 +298,27 @@ struct VotingCells {
 };
 
 // Return how many cells a table with one more source does not foresee. A row votes for a color, or for that of the
-// input (vote 0), and counts what its demonstration did not vote for.
+// input (vote 0), and counts what its demonstration did not vote for. `votes` are zeros, before and after.
 inline double faults(const VotingCells& cells, int64_t source, std::vector<double>& votes) {
   const int64_t values = cells.num_values[source], num_votes = cells.num_colors + 1;
   const int64_t stride = cells.num_pairs * num_votes;
-  votes.resize(static_cast<size_t>(cells.num_rows * values * stride));
+  votes.resize(std::max(votes.size(), static_cast<size_t>(cells.num_rows * values * stride)));
   std::vector<uint8_t> is_there(static_cast<size_t>(cells.num_rows * values), 0);
   const uint8_t* codes = cells.codes + source * cells.count;
   double total = 0;
   for (int64_t i = 0; i < cells.count; i++) {
     const int64_t row = cells.rows[i] * values + codes[i];
-    double* own = &votes[static_cast<size_t>(row * stride)];
-    if (is_there[static_cast<size_t>(row)] == 0) std::fill_n(own, stride, 0);
+    double* own = &votes[static_cast<size_t>(row * stride + cells.pairs[i] * num_votes)];
     is_there[static_cast<size_t>(row)] = 1;
-    own += cells.pairs[i] * num_votes;
     own[1 + cells.colors[i]] += cells.weights[i];
-    if (cells.are_copied[i] != 0) own[0] += cells.weights[i];
+    own[0] += cells.are_copied[i] * cells.weights[i];
     total += cells.weights[i];
   }
   double right = 0;
   double sums[256];
   for (int64_t row = 0; row < cells.num_rows * values; row++) {
     if (is_there[static_cast<size_t>(row)] == 0) continue;
-    const double* all = &votes[static_cast<size_t>(row * stride)];
+    double* all = &votes[static_cast<size_t>(row * stride)];
     std::fill(sums, sums + num_votes, 0);
     for (int64_t pair = 0; pair < cells.num_pairs; pair++) {
       for (int64_t vote = 0; vote < num_votes; vote++) sums[vote] += all[pair * num_votes + vote];
@@ -332,6 +331,7 @@ inline double faults(const VotingCells& cells, int64_t source, std::vector<doubl
       }
       right += own[best];
     }
+    std::fill_n(all, stride, 0);
   }
   return total - right;
 }
