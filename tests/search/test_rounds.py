@@ -93,10 +93,13 @@ def test_the_order_of_a_file_changes_nothing(clock):
     assert seconds_of([questions[place] for place in order]) == pytest.approx(first)
 
 
-def test_what_no_memory_holds_gets_the_time_again_that_it_has_had(clock, monkeypatch):
+@pytest.mark.parametrize(("free", "share"), [(None, 0.7), (42 * 10**9, 0.99)])
+def test_what_no_memory_holds_gets_the_time_again_that_it_has_had(clock, monkeypatch, free, share):
     monkeypatch.setattr(BurningSearch, "size", 10**9)
+    monkeypatch.setattr(rounds, "host_memory", lambda: free)  # half of 42 GB holds all twenty
     spent = seconds_of(questions_of([2] * 20), megabytes=100)
-    assert min(spent.values()) >= 60 * MINUTES / 20 * 0.7
+    assert min(spent.values()) >= 60 * MINUTES / 20 * share
+    assert sum(spent.values()) < 60 * MINUTES * (share + 0.1)
     assert clock.now <= 60 * MINUTES + 1
 
 

@@ -19,9 +19,9 @@ from jaxarc.datasets.installed import data_folder
 from jaxarc.errors import JaxarcError
 from jaxarc.extras import EXTRAS, missing_libraries
 from jaxarc.files import compiled_folder
+from jaxarc.jobs import host_memory
 from jaxarc.native.library import cache_folder, native_library
 from jaxarc.parallel import host_cores
-from jaxarc.parallel.memory import host_memory
 from jaxarc.primitives import choose_executor
 from jaxarc.profiling import check_numerics
 from jaxarc.traces.cache import default_folder

@@ -2,7 +2,7 @@
 
 A budget is spent in rounds: a short one for all test inputs, then one with all that is left for those without a sure
 program, and so on, as some of these need less than they get. A search goes on where its last round ended, as far as
-the memory of its process holds it.
+memory holds it.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import numpy as np
 
 from jaxarc.config import SearchConfig
 from jaxarc.config.agent_training import MAX_COST
-from jaxarc.jobs import Job, Outcome, Processes
+from jaxarc.jobs import Job, Outcome, Processes, host_memory
 from jaxarc.search.guidance import guide_of
 from jaxarc.search.search_library import search_library
 from jaxarc.search.solve import Pair, SearchResult, TaskSearch, nothing_found, solve
@@ -26,6 +26,7 @@ from jaxarc.search.solve import Pair, SearchResult, TaskSearch, nothing_found, s
 _FIRST_SHARE: Final = 0.25  # of an equal share of the time, for each test input
 _FIRST_SECONDS: Final = 0.3  # in which a first look is over; the first round is no shorter, if an equal share is not
 _LEAST_SHARE: Final = 0.2  # of an equal share; with less, there is no further round
+_HELD_SHARE: Final = 0.5  # of the free memory of the machine, for searches that are held until their next round
 
 
 class Question(NamedTuple):
@@ -134,6 +135,7 @@ def _in_rounds(
     equal = seconds * processes / max(len(questions), 1)
     asked = [_Asked(one, f"{_digest(one)} {index}") for index, one in enumerate(questions)]
     left = sorted(asked, key=lambda one: one.key)  # whatever their order in a file
+    room = max(int(_HELD_SHARE * (host_memory() or 0)) // processes, config.megabytes * 10**6)
     first = max(_FIRST_SHARE * equal, min(_FIRST_SECONDS, equal))
     for most in chain([first], repeat(math.inf)):
         left, share = _shares(left, (deadline - time.monotonic()) * processes, _LEAST_SHARE * equal)
@@ -143,7 +145,7 @@ def _in_rounds(
         plans = [share + one.lost for one in left]
         turns = [_Turn(share, one.seconds, sum(plans[place:]), processes, deadline) for place, one in enumerate(left)]
         jobs = [
-            Job(_go_on, (one.key, one.question, config, turn), home=one.home)
+            Job(_go_on, (one.key, one.question, config, turn, room), home=one.home)
             for one, turn in zip(left, turns, strict=True)
         ]
         for done in do(jobs):
@@ -174,15 +176,20 @@ def _shares(left: list[_Asked], seconds: float, least: float) -> tuple[list[_Ask
 _held: dict[str, TaskSearch] = {}  # of this process
 
 
-def _go_on(key: str, question: Question, config: SearchConfig, turn: _Turn) -> tuple[SearchResult, bool, bool]:
-    """Search on; return what is found, whether more time would change nothing, and whether the search is held."""
+def _go_on(
+    key: str, question: Question, config: SearchConfig, turn: _Turn, room: int
+) -> tuple[SearchResult, bool, bool]:
+    """Search on; return what is found, whether more time would change nothing, and whether the search is held.
+
+    A process holds searches as far as they take ``room`` bytes.
+    """
     search = _held.pop(key, None)
     seconds = turn.seconds_now(is_held=search is not None)
     search = search or TaskSearch(question.train, question.test_input, config)
     result = search.go_on(min(seconds, config.seconds - search.seconds))
     is_over = search.is_done or search.seconds >= config.seconds
     num_bytes = sum(one.num_bytes for one in _held.values()) + search.num_bytes
-    if not is_over and num_bytes <= config.megabytes * 10**6:
+    if not is_over and num_bytes <= room:
         _held[key] = search
     return result, is_over, key in _held
 

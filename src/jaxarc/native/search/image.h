@@ -142,7 +142,7 @@ class ImageStore {
     return place;
   }
 
-  static constexpr size_t kBlock = 1 << 20;
+  static constexpr size_t kBlock = 1 << 16;
   std::vector<std::unique_ptr<Cell[]>> blocks_;
   size_t used_ = kBlock;
   std::vector<Image> images_;
