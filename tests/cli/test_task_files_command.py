@@ -163,3 +163,25 @@ def test_an_export_replaces_files_only_when_asked(tmp_path):
     assert run("export", "007bbfb7", tmp_path, "--replace")[0] == 0
     assert read_json(tmp_path).task_ids == ("007bbfb7",)
     assert run("export", "no-such-task", tmp_path)[0] == 2
+
+
+def test_generated_rules_are_a_set_by_name(monkeypatch):
+    monkeypatch.setattr("jaxarc.search.drawn_rules._BATCHES", 2)
+    asked = ("generate", "rules", "few", "--count", "30", "--canvas", "6", "--processes", "1")
+    code, out, _ = run(*asked)
+    assert (code, out.startswith("rules/few: 30 tasks in ")) == (0, True)
+    tasks = load_tasks("rules/few")
+    assert len(tasks) == 30
+    assert max(tasks.max_grid_shape) <= 6
+    assert {(len(task.train), len(task.test)) for task in tasks} == {(3, 1)}
+    content = installed_path("rules/few").read_bytes()
+    code, _, error = run(*asked)
+    assert code == 1
+    assert "'rules/few' is there already in" in error
+    assert "--replace" in error
+    assert run(*asked, "--replace")[0] == 0
+    assert installed_path("rules/few").read_bytes() == content
+    assert run("verify", "rules/few")[0] == 0
+    code, _, error = run("generate", "rules", "a/b")
+    assert code == 2
+    assert "cannot name a task set" in error

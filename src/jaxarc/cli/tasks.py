@@ -1,4 +1,4 @@
-"""``jaxarc tasks``: list the datasets, draw a task, count, verify, download, import, remove and export."""
+"""``jaxarc tasks``: list the datasets, draw a task, count, verify, download, import, generate, remove and export."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.text import Text
 
-from jaxarc.cli import task_files
+from jaxarc.cli import rule_sets, task_files
 from jaxarc.cli.console import (
     DatasetArgument,
     DatasetOption,
@@ -208,6 +208,7 @@ app.command("download")(task_files.download)
 app.command("import")(task_files.import_tasks)
 app.command("remove")(task_files.remove)
 app.command("export")(task_files.export)
+app.add_typer(rule_sets.app, name="generate")
 
 
 def _buffer(tasks: TaskSet, height: int, width: int) -> str:

@@ -8,12 +8,13 @@ import json
 import os
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import platformdirs
+from jaxtyping import Int8, UInt8
 
 from jaxarc.constants import MAX_GRID_SIZE, NUM_COLORS
 from jaxarc.datasets.archives import ARCHIVES, ZIP_DAMAGE
@@ -83,11 +84,41 @@ def install(task_set: TaskSet, name: str, folder: Path | None = None) -> Path:
         OSError: the data folder cannot be written.
     """
     labels = [
-        [task.task_id, task.title, task.concept, len(task.train), len(task.test), len(task.pool)] for task in task_set
+        Label(task.task_id, task.title, task.concept, len(task.train), len(task.test), len(task.pool))
+        for task in task_set
     ]
     grids = [grid for task in task_set for pair in task.all_pairs for grid in pair]
     sizes = np.array([grid.shape for grid in grids], np.int8)
-    content = {"tasks.json": json.dumps(labels).encode(), "sizes": sizes, "cells": np.concatenate(grids, axis=None)}
+    return install_grids(name, labels, sizes, np.concatenate(grids, axis=None).astype(np.uint8), folder)
+
+
+class Label(NamedTuple):
+    """What a file says of a task beside its grids."""
+
+    task_id: str
+    title: str
+    concept: str
+    num_train: int
+    num_test: int
+    num_pool: int
+
+
+def install_grids(
+    name: str,
+    labels: Sequence[Label],
+    sizes: Int8[np.ndarray, "N 2"],
+    cells: UInt8[np.ndarray, " M"],
+    folder: Path | None = None,
+) -> Path:
+    """Keep tasks whose grids stand one after the other: input and output of each pair, demonstrations, tests, pool.
+
+    They replace what had the name. Arguments are not checked; what is wrong is noticed when the file is read.
+
+    Raises:
+        ValueError: the name is not one that a set can have.
+        OSError: the data folder cannot be written.
+    """
+    content = {"tasks.json": json.dumps(labels).encode(), "sizes": sizes, "cells": cells}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for member, part in content.items():  # without the time of day: equal sets are equal files

@@ -55,7 +55,8 @@ class StateGraph:
             name, *given = (text.encode() for text in [word.name, *map(str, word.arguments), "", ""][:3])
             if call("declare", self.address, name, *given, word.cost, word in NEW_ALONE) < 0:
                 raise LookupError(f"the library has no word {word.name}; add its kernel to native/search/graph.h")
-        call("start", self.address, self.add(images_of(self.inputs, frame)).astype(np.int32))
+        if inputs:
+            call("start", self.address, self.add(images_of(self.inputs, frame)).astype(np.int32))
 
     def __len__(self) -> int:
         return call("num_states", self.address)

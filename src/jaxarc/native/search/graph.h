@@ -112,6 +112,17 @@ class Graph {
     return static_cast<int>(words_.size()) - 1;
   }
 
+  int num_words() const { return static_cast<int>(words_.size()); }
+  bool takes(int word, bool is_list) const { return words_[static_cast<size_t>(word)].takes(is_list); }
+  bool makes_list(int word, bool is_list) const { return words_[static_cast<size_t>(word)].makes_list(is_list); }
+
+  // What words make of an image one after the other, up to the first kNone; kNone where one has no answer.
+  int32_t made(const int32_t* words, size_t most, int32_t number) {
+    List list = one(number);
+    for (size_t i = 0; i < most && words[i] != kNone && list[0] != kNone; i++) list = applied(words[i], list);
+    return list[0];
+  }
+
   // Add the state of the inputs.
   void start(const int32_t* numbers) {
     std::vector<List> lists(static_cast<size_t>(num_inputs_));

@@ -1,0 +1,130 @@
+"""Rules that are drawn at random: what their programs do, that each makes a task, and that a seed decides all."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from jaxarc.datasets import load_tasks
+from jaxarc.search import GridProgram, ProgramError, drawn_rules
+from jaxarc.search.drawn_rules import Scenes, TooFewRulesError, draw_batch, draw_rules
+from jaxarc.search.pieces import ImageLayer
+from jaxarc.search.programs import SizeRule
+from jaxarc.search.words import kinds_of
+
+CANVAS = 10
+
+
+def scenes_of(canvas):
+    inputs = [
+        [grid for grid, _ in task.pairs if max(grid.shape) <= canvas] for task in load_tasks("arc-agi-1/training")
+    ]
+    return Scenes.of(inputs)
+
+
+@pytest.fixture(scope="module")
+def rules():
+    return draw_batch(scenes_of(CANVAS), CANVAS, seed=7, batch=3)
+
+
+def pairs_of(rules, place):
+    """Return the pairs of a rule, as grids."""
+    cells = np.split(rules.cells[place], np.cumsum(rules.sizes[place].reshape(-1, 2).prod(1))[:-1])
+    grids = [row.reshape(size) for row, size in zip(cells, rules.sizes[place].reshape(-1, 2), strict=True)]
+    return list(zip(grids[::2], grids[1::2], strict=True))
+
+
+def layer_of(text):
+    (layer,) = GridProgram.parse(text).layers
+    assert isinstance(layer, ImageLayer)
+    return layer
+
+
+def answer_of(program, grid):
+    try:
+        return program(grid.astype(np.int8)).tolist()
+    except ProgramError:
+        return None
+
+
+def test_programs_make_their_pairs_in_numpy(rules):
+    assert len(rules.programs) > 8
+    for place, text in enumerate(rules.programs):
+        program = GridProgram.parse(text)
+        assert str(program) == text
+        for source, target in pairs_of(rules, place):
+            np.testing.assert_array_equal(program(source.astype(np.int8)), target, err_msg=text)
+
+
+@pytest.mark.parametrize("canvas", [4, CANVAS])
+def test_each_rule_makes_a_task(canvas):
+    rules = draw_batch(scenes_of(canvas), canvas, seed=0, batch=0)
+    assert rules.programs
+    for place in range(len(rules.programs)):
+        pairs = pairs_of(rules, place)
+        assert max(max(grid.shape) for pair in pairs for grid in pair) <= canvas
+        assert all(len(np.unique(target)) > 1 for _, target in pairs)
+        assert all(source.tolist() != target.tolist() for source, target in pairs)
+        for of_one, of_other in itertools.combinations(pairs, 2):
+            assert of_one[0].tolist() != of_other[0].tolist()
+            assert of_one[1].tolist() != of_other[1].tolist()
+
+
+def test_no_rule_is_as_well_one_function_or_has_one_to_spare(rules):
+    one_function = [(word,) for word in drawn_rules._words() if False in kinds_of((word,))[-1]]
+    several = [place for place, text in enumerate(rules.programs) if len(layer_of(text).words) > 1]
+    assert len(several) > 6
+    for place in several[:6]:
+        pairs, layer = pairs_of(rules, place), layer_of(rules.programs[place])
+        shorter = [layer.words[:left_out] + layer.words[left_out + 1 :] for left_out in range(len(layer.words))]
+        shorter = [chain for chain in shorter if chain and kinds_of(chain)[-1] == {False}]
+        others = [(chain, placed) for chain in one_function for placed in (False, True)]
+        for chain, placed in [*others, *((chain, layer.is_placed) for chain in shorter)]:
+            size = SizeRule() if placed else SizeRule(words=chain)
+            program = GridProgram((ImageLayer(chain, is_placed=placed),), size)
+            assert any(answer_of(program, source) != target.tolist() for source, target in pairs), program
+
+
+def test_programs_of_one_hash_do_the_same_on_fresh_grids():
+    scenes = scenes_of(CANVAS)
+    texts: dict[int, set[str]] = {}
+    for batch in range(24):
+        drawn = draw_batch(scenes, CANVAS, seed=1, batch=batch)
+        for number, text in zip(drawn.hashes.tolist(), drawn.programs, strict=True):
+            texts.setdefault(number, set()).add(text)
+    twice = [sorted(found) for found in texts.values() if len(found) > 1]
+    assert len(twice) > 3
+    fresh = [np.random.default_rng(seed).integers(0, 4, (3 + seed % 6, 7)) for seed in range(30)]
+    for first, *others in twice:
+        wanted = [answer_of(GridProgram.parse(first), grid) for grid in fresh]
+        for other in others:
+            assert [answer_of(GridProgram.parse(other), grid) for grid in fresh] == wanted, (first, other)
+
+
+@pytest.fixture
+def short_jobs(monkeypatch):
+    monkeypatch.setattr(drawn_rules, "_BATCHES", 2)
+
+
+def test_a_seed_gives_the_same_rules_in_any_number_of_processes(short_jobs):
+    scenes = scenes_of(5)
+    one, two = ([*draw_rules(scenes, 60, 5, 3, processes)] for processes in (1, 2))
+    hashes = [np.concatenate([part.hashes for part in parts]).tolist() for parts in (one, two)]
+    assert hashes[0] == hashes[1]
+    assert len(set(hashes[0])) == 60
+    texts = [[text for part in parts for text in part.programs] for parts in (one, two)]
+    assert texts[0] == texts[1]
+    other = next(draw_rules(scenes, 60, 5, 4))
+    assert set(other.hashes.tolist()) != set(hashes[0])
+
+
+def test_too_few_rules_say_how_many_there_are(short_jobs):
+    few = Scenes.of([[np.array([[1, 2], [0, 0]])]])
+    with pytest.raises(TooFewRulesError, match=r"after [1-9]\d* of 1,000,000 rules hardly any is new"):
+        for _ in draw_rules(few, 10**6, 2, 0):
+            pass
+    same = Scenes.of([[np.array([[1]])], [np.array([[2]])]])
+    with pytest.raises(TooFewRulesError, match="after 0 of 5 rules"):
+        list(draw_rules(same, 5, 2, 0))
+    with pytest.raises(TooFewRulesError, match="no input fits the canvas"):
+        Scenes.of([[], []])
