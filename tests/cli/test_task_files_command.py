@@ -166,7 +166,7 @@ def test_an_export_replaces_files_only_when_asked(tmp_path):
 
 
 def test_generated_rules_are_a_set_by_name(monkeypatch):
-    monkeypatch.setattr("jaxarc.search.drawn_rules._BATCHES", 2)
+    monkeypatch.setattr("jaxarc.search.drawn_rules._BATCHES", 1)
     asked = ("generate", "rules", "few", "--count", "30", "--canvas", "6", "--processes", "1")
     code, out, _ = run(*asked)
     assert (code, out.startswith("rules/few: 30 tasks in ")) == (0, True)

@@ -25,8 +25,8 @@ from jaxarc.search.words import LARGEST, Word, vocabulary
 NUM_PAIRS: Final = 4
 _NUM_PROBES: Final = 64
 _MOST_WORDS: Final = 4
-_BATCH: Final = 256  # rules that are tried with one graph, whose images then leave
-_BATCHES: Final = 32  # of a job: about a second
+_BATCH: Final = 1024  # rules that are tried with one graph, whose images then leave
+_BATCHES: Final = 8  # of a job: about a second
 _JOBS: Final = 8  # of each process, until their results are put in order
 _FRESH_SHARE: Final = 0.001  # of the rules that a job tries; with fewer new ones no more are drawn
 _SCALES: Final = ((1, 2), (2, 1), (2, 2), (3, 3))
