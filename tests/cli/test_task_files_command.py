@@ -179,6 +179,11 @@ def test_generated_rules_are_a_set_by_name(monkeypatch):
     assert code == 1
     assert "'rules/few' is there already in" in error
     assert "--replace" in error
+    code, out, _ = run(*asked, "--held-out", "5", "--replace")
+    assert [line.partition(" tasks")[0] for line in out.splitlines()[:4]] == [
+        *("rules/few: 30", "rules/few-arguments: 5", "rules/few-compositions: 5", "rules/few-words: 5")
+    ]
+    assert len(load_tasks("rules/few-words")) == 5
     assert run(*asked, "--replace")[0] == 0
     assert installed_path("rules/few").read_bytes() == content
     assert run("verify", "rules/few")[0] == 0

@@ -7,7 +7,7 @@ import pytest
 
 from jaxarc.datasets import load_tasks
 from jaxarc.search import GridProgram, ProgramError, drawn_rules
-from jaxarc.search.drawn_rules import Scenes, TooFewRulesError, draw_batch, draw_rules
+from jaxarc.search.drawn_rules import NOTHING, PARTS, HeldOut, Scenes, TooFewRulesError, draw_batch, draw_rules
 from jaxarc.search.pieces import ImageLayer
 from jaxarc.search.programs import SizeRule
 from jaxarc.search.words import kinds_of
@@ -24,7 +24,7 @@ def scenes_of(canvas):
 
 @pytest.fixture(scope="module")
 def rules():
-    return draw_batch(scenes_of(CANVAS), CANVAS, seed=7, batch=3)
+    return draw_batch(scenes_of(CANVAS), CANVAS, 7, NOTHING, batch=3)
 
 
 def pairs_of(rules, place):
@@ -58,7 +58,7 @@ def test_programs_make_their_pairs_in_numpy(rules):
 
 @pytest.mark.parametrize("canvas", [4, CANVAS])
 def test_each_rule_makes_a_task(canvas):
-    rules = draw_batch(scenes_of(canvas), canvas, seed=0, batch=0)
+    rules = draw_batch(scenes_of(canvas), canvas, 0, NOTHING, batch=0)
     assert rules.programs
     for place in range(len(rules.programs)):
         pairs = pairs_of(rules, place)
@@ -89,7 +89,7 @@ def test_programs_of_one_hash_do_the_same_on_fresh_grids():
     scenes = scenes_of(CANVAS)
     texts: dict[int, set[str]] = {}
     for batch in range(6):
-        drawn = draw_batch(scenes, CANVAS, seed=1, batch=batch)
+        drawn = draw_batch(scenes, CANVAS, 1, NOTHING, batch)
         for number, text in zip(drawn.hashes.tolist(), drawn.programs, strict=True):
             texts.setdefault(number, set()).add(text)
     twice = [sorted(found) for found in texts.values() if len(found) > 1]
@@ -108,23 +108,46 @@ def short_jobs(monkeypatch):
 
 def test_a_seed_gives_the_same_rules_in_any_number_of_processes(short_jobs):
     scenes = scenes_of(5)
-    one, two = ([*draw_rules(scenes, 60, 5, 3, processes)] for processes in (1, 2))
+    one, two = ([*draw_rules(scenes, {"training": 60}, 5, 3, processes)] for processes in (1, 2))
     hashes = [np.concatenate([part.hashes for part in parts]).tolist() for parts in (one, two)]
     assert hashes[0] == hashes[1]
     assert len(set(hashes[0])) == 60
     texts = [[text for part in parts for text in part.programs] for parts in (one, two)]
     assert texts[0] == texts[1]
-    other = next(draw_rules(scenes, 60, 5, 4))
+    other = next(draw_rules(scenes, {"training": 60}, 5, 4))
     assert set(other.hashes.tolist()) != set(hashes[0])
 
 
 def test_too_few_rules_say_how_many_there_are(short_jobs):
     few = Scenes.of([[np.array([[1, 2], [0, 0]])]])
-    with pytest.raises(TooFewRulesError, match=r"after [1-9]\d* of 1,000,000 rules hardly any is new"):
-        for _ in draw_rules(few, 10**6, 2, 0):
+    with pytest.raises(TooFewRulesError, match=r"after [1-9]\d* rules hardly any is new.* 999,\d+ of training"):
+        for _ in draw_rules(few, {"training": 10**6}, 2, 0):
             pass
     same = Scenes.of([[np.array([[1]])], [np.array([[2]])]])
-    with pytest.raises(TooFewRulesError, match="after 0 of 5 rules"):
-        list(draw_rules(same, 5, 2, 0))
+    with pytest.raises(TooFewRulesError, match=r"after 0 rules .* 5 of training"):
+        list(draw_rules(same, {"training": 5}, 2, 0))
     with pytest.raises(TooFewRulesError, match="no input fits the canvas"):
         Scenes.of([[], []])
+
+
+def test_each_part_has_what_training_never_sees(short_jobs):
+    held_out = HeldOut.choose(0)
+    assert held_out != HeldOut.choose(1)
+    counts = dict.fromkeys(PARTS, 30) | {"training": 300}
+    drawn = [*draw_rules(scenes_of(CANVAS), counts, CANVAS, 0, 1, held_out)]
+    hashes = [number for part in drawn for number in part.hashes.tolist()]
+    assert len(set(hashes)) == len(hashes) == sum(counts.values())
+    chains: dict[str, list] = {part: [] for part in PARTS}
+    for batch in drawn:
+        for part, text in zip(batch.parts, batch.programs, strict=True):
+            chains[part].append(layer_of(text).words)
+    assert {part: len(found) for part, found in chains.items()} == counts
+    functions, pairs, words = ({}, {}, {})
+    for part, found in chains.items():
+        functions[part] = {word.name for chain in found for word in chain}
+        pairs[part] = {two for chain in found for two in itertools.pairwise(word.name for word in chain)}
+        words[part] = {word for chain in found for word in chain}
+    for part in PARTS:  # of each kind the part named after it alone has some
+        assert bool(functions[part] & held_out.functions) == (part == "words")
+        assert bool(pairs[part] & held_out.pairs) == (part == "compositions")
+        assert bool(words[part] & held_out.words) == (part == "arguments")

@@ -1,6 +1,6 @@
 """``jaxarc tasks generate rules``: task sets of rules that are drawn at random, in the data folder."""
 
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import numpy as np
 import typer
@@ -30,37 +30,58 @@ def rules(
     processes: Annotated[
         int | None, typer.Option(min=1, help="Processes side by side. Default: one for each core.", show_default=False)
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a set of this name that is there.")] = False,
+    held_out: Annotated[
+        int, typer.Option(min=0, max=_MOST, help="Rules of each of NAME-arguments, NAME-compositions, NAME-words.")
+    ] = 0,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace sets of these names that are there.")] = False,
 ) -> None:
     """Draw tasks whose rules are programs of one to four functions of the search, no function twice.
 
     Inputs are those of ARC-AGI-1's training tasks, turned and recolored. Each task has three demonstrations and a test;
-    its title is the program, and its id a hash of what the rule does. The same seed gives the same file anywhere.
+    its title is the program, and its id a hash of what the rule does. The same seed gives the same files anywhere.
+
+    With --held-out some functions, some pairs of functions one after the other, and some arguments are in no rule of
+    NAME. Three more sets have rules with one of these each.
 
     Examples:
         jaxarc tasks generate rules small --count 10000
+        jaxarc tasks generate rules train --count 100000 --held-out 1000
         jaxarc tasks show rules/small
     """
-    from jaxarc.search.drawn_rules import NUM_PAIRS, Scenes, draw_rules  # takes a while, and few need it
+    from jaxarc.search.drawn_rules import NOTHING, NUM_PAIRS, PARTS, HeldOut, Scenes, draw_rules  # few need it
 
-    full_name = f"rules/{name}"
-    try:
-        path = installed_path(full_name)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="NAME") from error
-    if path.exists() and not replace:
-        raise FileExistsError(f"{full_name!r} is there already in {path}; choose another name, or add --replace")
+    names = {part: f"rules/{name}" if part == PARTS[0] else f"rules/{name}-{part}" for part in PARTS}
+    counts = {part: count if part == PARTS[0] else held_out for part in PARTS}
+    for part, full_name in names.items():
+        try:
+            path = installed_path(full_name)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="NAME") from error
+        if counts[part] and path.exists() and not replace:
+            raise FileExistsError(f"{full_name!r} is there already in {path}; choose another name, or add --replace")
+    choice = HeldOut.choose(seed) if held_out else NOTHING
     scenes = Scenes.of([[grid for grid, _ in task.pairs if max(grid.shape) <= canvas] for task in load_tasks(_SOURCE)])
-    labels: list[Label] = []
-    sizes, cells = [], []
-    with progress_bar("rules", total=count, waiting="drawing ...") as show:
-        for drawn in draw_rules(scenes, count, canvas, seed, processes or host_cores()):
-            labels += [
-                Label(f"{number:016x}", program, "", NUM_PAIRS - 1, 1, 0)
-                for number, program in zip(drawn.hashes.tolist(), drawn.programs, strict=True)
-            ]
-            sizes.append(drawn.sizes.reshape(-1, 2).astype(np.int8))
-            cells += drawn.cells
-            show(len(labels), count)
-    file = install_grids(full_name, labels, np.concatenate(sizes), np.concatenate(cells))
-    typer.echo(f"{full_name}: {len(labels):,} tasks in {file}")
+    found = {part: _Grids([], [], []) for part in PARTS}
+    with progress_bar("rules", total=sum(counts.values()), waiting="drawing ...") as show:
+        for drawn in draw_rules(scenes, counts, canvas, seed, processes or host_cores(), choice):
+            for number, part, program, sizes, cells in zip(*drawn, strict=True):
+                own = found[part]
+                own.labels.append(Label(f"{int(number):016x}", program, "", NUM_PAIRS - 1, 1, 0))
+                own.sizes.append(sizes.reshape(-1, 2))
+                own.cells.append(cells)
+            show(sum(len(own.labels) for own in found.values()), None)
+    for part, own in found.items():
+        if own.labels:
+            file = install_grids(names[part], own.labels, np.concatenate(own.sizes), np.concatenate(own.cells))
+            typer.echo(f"{names[part]}: {len(own.labels):,} tasks in {file}")
+    if held_out:
+        typer.echo(f"held out: {', '.join(sorted(choice.functions))}; {len(choice.pairs)} pairs of functions;")
+        typer.echo(f"of arguments {', '.join(sorted(map(str, choice.words)))}")
+
+
+class _Grids(NamedTuple):
+    """The tasks of a set, until they are written."""
+
+    labels: list[Label]
+    sizes: list[np.ndarray]
+    cells: list[np.ndarray]

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import platformdirs
-from jaxtyping import Int8, UInt8
+from jaxtyping import Integer, UInt8
 
 from jaxarc.constants import MAX_GRID_SIZE, NUM_COLORS
 from jaxarc.datasets.archives import ARCHIVES, ZIP_DAMAGE
@@ -88,7 +88,7 @@ def install(task_set: TaskSet, name: str, folder: Path | None = None) -> Path:
         for task in task_set
     ]
     grids = [grid for task in task_set for pair in task.all_pairs for grid in pair]
-    sizes = np.array([grid.shape for grid in grids], np.int8)
+    sizes = np.array([grid.shape for grid in grids])
     return install_grids(name, labels, sizes, np.concatenate(grids, axis=None).astype(np.uint8), folder)
 
 
@@ -106,7 +106,7 @@ class Label(NamedTuple):
 def install_grids(
     name: str,
     labels: Sequence[Label],
-    sizes: Int8[np.ndarray, "N 2"],
+    sizes: Integer[np.ndarray, "N 2"],
     cells: UInt8[np.ndarray, " M"],
     folder: Path | None = None,
 ) -> Path:
@@ -118,7 +118,7 @@ def install_grids(
         ValueError: the name is not one that a set can have.
         OSError: the data folder cannot be written.
     """
-    content = {"tasks.json": json.dumps(labels).encode(), "sizes": sizes, "cells": cells}
+    content = {"tasks.json": json.dumps(labels).encode(), "sizes": sizes.astype(np.int8), "cells": cells}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for member, part in content.items():  # without the time of day: equal sets are equal files

@@ -3,12 +3,17 @@
 Inputs are those of given tasks, turned, mirrored and recolored. A rule is kept if its four outputs are grids of several
 colors that differ from their inputs and from each other, and no program of one word makes them all, unless it is one.
 Two programs are one rule if they do the same on 64 probe grids, whose hash is the rule's name.
+
+Some functions, pairs of functions and arguments may be held out: rules with them are parts of their own, which training
+never sees. As a function is drawn once only, no rule of a part does what one of another part does.
 """
 
 import functools
+import hashlib
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Int32, Int64, UInt8, UInt64
@@ -18,9 +23,12 @@ from jaxarc.jobs import Job, JobsError, Processes
 from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import NUM_COLORS
 from jaxarc.search.pieces import ImageLayer
+from jaxarc.search.program_layers import Chain
 from jaxarc.search.programs import GridProgram, SizeRule
 from jaxarc.search.search_library import call
-from jaxarc.search.words import LARGEST, Word, vocabulary
+from jaxarc.search.words import FUNCTIONS, LARGEST, Word, vocabulary
+
+T = TypeVar("T")
 
 NUM_PAIRS: Final = 4
 _NUM_PROBES: Final = 64
@@ -30,6 +38,11 @@ _BATCHES: Final = 8  # of a job: about a second
 _JOBS: Final = 8  # of each process, until their results are put in order
 _FRESH_SHARE: Final = 0.001  # of the rules that a job tries; with fewer new ones no more are drawn
 _SCALES: Final = ((1, 2), (2, 1), (2, 2), (3, 3))
+PARTS: Final = ("training", "arguments", "compositions", "words")
+_HELD_FUNCTIONS: Final = 3  # of about 50 that take an image
+_HELD_PAIRS: Final = 100  # of about 4,000
+_HELD_WORDS: Final = 8  # of about 200 whose function has other arguments
+_FEWEST_ARGUMENTS: Final = 4  # of a function of which one is held out
 
 
 class TooFewRulesError(UsageError, ValueError):
@@ -64,45 +77,100 @@ class Scenes(NamedTuple):
         )
 
 
+class HeldOut(NamedTuple):
+    """What no rule of the training part has."""
+
+    functions: frozenset[str] = frozenset()
+    pairs: frozenset[tuple[str, str]] = frozenset()  # of functions, one right after the other
+    words: frozenset[Word] = frozenset()  # functions with arguments; with others they are not held out
+
+    @classmethod
+    def choose(cls, seed: int) -> "HeldOut":
+        """Choose by a seed, the same everywhere."""
+        names = Counter(word.name for word in _words())
+        of_images = [name for name in names if FUNCTIONS[name].of_images is not None]
+        functions = frozenset(_drawn(seed, of_images, _HELD_FUNCTIONS))
+        others = [name for name in names if name not in functions]
+        pairs = _drawn(seed, list(itertools.product(others, others)), _HELD_PAIRS)
+        some = [word for word in _words() if word.name in others and names[word.name] >= _FEWEST_ARGUMENTS]
+        return cls(functions, frozenset(pairs), frozenset(_drawn(seed, some, _HELD_WORDS)))
+
+    def part_of(self, words: Chain) -> str:
+        """Return the part of a rule; no name if several kinds of what is held out are in it."""
+        names = [word.name for word in words]
+        has = {
+            "arguments": not self.words.isdisjoint(words),
+            "compositions": not self.pairs.isdisjoint(itertools.pairwise(names)),
+            "words": not self.functions.isdisjoint(names),
+        }
+        found = [part for part, is_there in has.items() if is_there]
+        return "training" if not found else found[0] if len(found) == 1 else ""
+
+
+NOTHING: Final = HeldOut()
+
+
 class DrawnRules(NamedTuple):
     """Rules, and the pairs that they make."""
 
     hashes: UInt64[np.ndarray, " R"]
+    parts: list[str]  # R of :data:`PARTS`, or of none
     programs: list[str]  # R texts of :class:`~jaxarc.search.GridProgram`
     sizes: Int32[np.ndarray, "R 4 2 2"]  # height and width of the input and the output of each pair
     cells: list[UInt8[np.ndarray, " M"]]  # R rows: the cells of these grids one after the other
 
+    def some(self, places: list[int]) -> "DrawnRules":
+        """Return the rules at some places."""
+        return DrawnRules(
+            hashes=self.hashes[places],
+            parts=[self.parts[place] for place in places],
+            programs=[self.programs[place] for place in places],
+            sizes=self.sizes[places],
+            cells=[self.cells[place] for place in places],
+        )
 
-def draw_rules(scenes: Scenes, count: int, canvas: int, seed: int, processes: int = 1) -> Iterator[DrawnRules]:
-    """Yield different rules, ``count`` in all, the same for a seed whatever the number of processes.
+
+def draw_rules(
+    scenes: Scenes,
+    counts: Mapping[str, int],
+    canvas: int,
+    seed: int,
+    processes: int = 1,
+    held_out: HeldOut = NOTHING,
+) -> Iterator[DrawnRules]:
+    """Yield different rules, the same for a seed whatever the number of processes.
 
     Args:
         scenes: inputs with sides up to the canvas.
-        count: at least 1.
+        counts: how many rules of each of :data:`PARTS`.
         canvas: the largest side of an output, 1..30.
         seed: 0..2**31 - 1.
         processes: that work side by side.
+        held_out: what only rules of other parts than the first have.
 
     Raises:
-        TooFewRulesError: after ``count`` or fewer rules hardly any is new. Says how many there are.
+        TooFewRulesError: hardly any rule is new. Says how many there are.
         NativeLibraryError: the library of the search is neither installed nor can it be built.
         JobsError: no process comes up.
     """
-    known: set[int] = set()
-    for drawn in _in_order(scenes, canvas, seed, processes):
-        fresh = []
-        for place, name in enumerate(drawn.hashes.tolist()):
-            if name not in known and len(known) < count:
-                known.add(name)
-                fresh.append(place)
-        yield _some(drawn, fresh)
-        if len(known) == count:
+    seen: set[int] = set()
+    left = Counter(counts)
+    for drawn in _in_order((scenes, canvas, seed, held_out), processes):
+        num_seen, wanted = len(seen), []
+        for place, (name, part) in enumerate(zip(drawn.hashes.tolist(), drawn.parts, strict=True)):
+            if name not in seen and left[part] > 0:
+                left[part] -= 1
+                wanted.append(place)
+            seen.add(name)
+        yield drawn.some(wanted)
+        if not any(left.values()):
             return
-        if len(fresh) < _FRESH_SHARE * _BATCH * _BATCHES:
-            raise TooFewRulesError(f"after {len(known):,} of {count:,} rules hardly any is new; ask for fewer")
+        if len(seen) - num_seen < _FRESH_SHARE * _BATCH * _BATCHES:
+            missing = ", ".join(f"{count:,} of {part}" for part, count in left.items() if count)
+            raise TooFewRulesError(f"after {len(seen):,} rules hardly any is new, {missing} are missing; ask for fewer")
 
 
-def draw_batch(scenes: Scenes, canvas: int, seed: int, batch: int) -> DrawnRules:
+def draw_batch(scenes: Scenes, canvas: int, seed: int, held_out: HeldOut, batch: int) -> DrawnRules:
     """Draw and try one batch of rules; a function may come twice."""
     words = _words()
     functions = np.unique([word.name for word in words], return_inverse=True)[1].astype(np.int32)
@@ -115,26 +183,37 @@ def draw_batch(scenes: Scenes, canvas: int, seed: int, batch: int) -> DrawnRules
         *("rules", graph.address, functions, canvas, _NUM_PROBES, num_tasks, *scenes, (seed << 32) + batch, _BATCH),
         *(numbers, hashes, chains, sizes, cells),
     )
+    parts, programs = [], []
+    for *chain, is_placed in chains[:count].tolist():
+        own = tuple(words[number] for number in chain if number >= 0)
+        parts.append(held_out.part_of(own))
+        size = SizeRule() if is_placed else SizeRule(words=own)
+        programs.append(str(GridProgram((ImageLayer(own, is_placed=bool(is_placed)),), size)))
     areas = sizes[:count].prod(-1).sum((1, 2))
-    programs = [_text(chain, bool(is_placed)) for *chain, is_placed in chains[:count].tolist()]
-    return DrawnRules(hashes[:count], programs, sizes[:count], np.split(cells, np.cumsum(areas))[:-1])
+    return DrawnRules(hashes[:count], parts, programs, sizes[:count], np.split(cells, np.cumsum(areas))[:-1])
 
 
-def _draw(scenes: Scenes, canvas: int, seed: int, job: int) -> DrawnRules:
+def _draw(scenes: Scenes, canvas: int, seed: int, held_out: HeldOut, job: int) -> DrawnRules:
     """Do one job: some batches."""
-    return _joined([draw_batch(scenes, canvas, seed, job * _BATCHES + batch) for batch in range(_BATCHES)])
+    drawn = [draw_batch(scenes, canvas, seed, held_out, job * _BATCHES + batch) for batch in range(_BATCHES)]
+    return DrawnRules(
+        hashes=np.concatenate([batch.hashes for batch in drawn]),
+        parts=[part for batch in drawn for part in batch.parts],
+        programs=[text for batch in drawn for text in batch.programs],
+        sizes=np.concatenate([batch.sizes for batch in drawn]),
+        cells=[row for batch in drawn for row in batch.cells],
+    )
 
 
-def _in_order(scenes: Scenes, canvas: int, seed: int, processes: int) -> Iterator[DrawnRules]:
+def _in_order(given: tuple[Scenes, int, int, HeldOut], processes: int) -> Iterator[DrawnRules]:
     """Yield what jobs draw, without end, in their order."""
     if processes == 1:
-        yield from (_draw(scenes, canvas, seed, job) for job in itertools.count())
+        yield from (_draw(*given, job) for job in itertools.count())
     with Processes(processes) as workers:
         for first in itertools.count(step=processes * _JOBS):
-            jobs = [Job(_draw, (scenes, canvas, seed, first + place)) for place in range(processes * _JOBS)]
             done: dict[int, DrawnRules] = {}
             following = 0
-            for outcome in workers.run(jobs):
+            for outcome in workers.run([Job(_draw, (*given, first + place)) for place in range(processes * _JOBS)]):
                 if outcome.fault is not None:
                     raise JobsError(f"rules are not drawn: {outcome.fault}")
                 done[outcome.job] = outcome.value
@@ -143,31 +222,12 @@ def _in_order(scenes: Scenes, canvas: int, seed: int, processes: int) -> Iterato
                     following += 1
 
 
-def _some(rules: DrawnRules, places: list[int]) -> DrawnRules:
-    return DrawnRules(
-        hashes=rules.hashes[places],
-        programs=[rules.programs[place] for place in places],
-        sizes=rules.sizes[places],
-        cells=[rules.cells[place] for place in places],
-    )
-
-
-def _joined(parts: list[DrawnRules]) -> DrawnRules:
-    return DrawnRules(
-        hashes=np.concatenate([part.hashes for part in parts]),
-        programs=[text for part in parts for text in part.programs],
-        sizes=np.concatenate([part.sizes for part in parts]),
-        cells=[row for part in parts for row in part.cells],
-    )
-
-
 @functools.cache
 def _words() -> list[Word]:
     """Return all words with all arguments that a search tries, those of a function together."""
     return sorted(vocabulary(range(NUM_COLORS), range(NUM_COLORS), _SCALES, ()), key=lambda word: word.name)
 
 
-def _text(numbers: list[int], is_placed: bool) -> str:
-    words = tuple(_words()[number] for number in numbers if number >= 0)
-    size = SizeRule() if is_placed else SizeRule(words=words)
-    return str(GridProgram((ImageLayer(words, is_placed=is_placed),), size))
+def _drawn(seed: int, things: Iterable[T], count: int) -> list[T]:
+    """Return some things, in an order that a seed and their texts decide."""
+    return sorted(things, key=lambda one: hashlib.sha256(f"{seed} {one}".encode()).digest())[:count]
