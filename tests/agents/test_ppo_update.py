@@ -10,7 +10,6 @@ from jaxarc.config import (
     AgentConfig,
     AnswerConfig,
     CloningConfig,
-    ConfigValidationError,
     JaxArcConfig,
     NetworkConfig,
     ScheduleConfig,
@@ -161,10 +160,3 @@ def test_edits_of_a_kind_that_needs_no_color_do_not_teach_the_color_head(policy)
     assert taught("flood fill") == {"kind", "corner", "color"}
     assert taught("cut") == {"kind", "corner", "box"}
     assert taught("paint") == {"kind", "corner", "box", "color"}
-
-
-def test_a_batch_that_cannot_be_split_is_refused():
-    with pytest.raises(ConfigValidationError, match=r"num_minibatches.*num_envs.*5.*6"):
-        AgentConfig(num_envs=6, num_minibatches=5)
-    with pytest.raises(ConfigValidationError, match=r"rollout_steps.*1.*0"):
-        AgentConfig(rollout_steps=0)

@@ -12,7 +12,6 @@ from jaxarc.config import (
     AgentConfig,
     AnswerConfig,
     CloningConfig,
-    ConfigValidationError,
     JaxArcConfig,
     NetworkConfig,
     ScheduleConfig,
@@ -81,8 +80,3 @@ def test_the_gradient_is_that_of_the_log_probability_times_the_advantage():
     log_prob = lambda policy: policy.evaluate(OBSERVATION, edit).log_prob.mean()
     expected = jax.tree.map(lambda x: -2 * x, jax.jit(jax.grad(log_prob))(policy))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), gradient, expected)
-
-
-def test_samples_are_used_once():
-    with pytest.raises(ConfigValidationError, match=r"num_epochs.*1.*'reinforce'.*2"):
-        AGENT.replace(num_epochs=2)

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from jaxarc.agents import Experiment, Report, read_metrics
-from jaxarc.config import ConfigValidationError, JaxArcConfig, LoggingConfig, TaskConfig, TrainingConfig
+from jaxarc.config import JaxArcConfig, LoggingConfig, TrainingConfig
 from jaxarc.runs import RunFolderError, create_run_folder
 from jaxarc.runs.folder import MetricsFile, git_revision, remove_unused
 
@@ -44,13 +44,6 @@ def test_what_follows_the_lines_that_count_is_cut_off(tmp_path):
     file.path.write_bytes(file.path.read_bytes()[:-5])  # a killed process left half a line
     assert file.cut(2) == reports[:2] == read_metrics(file.path)
     assert file.cut(0) == read_metrics(file.path) == []
-
-
-def test_an_experiment_that_cannot_be_learned_is_refused_before_anything_compiles():
-    with pytest.raises(ConfigValidationError, match=r"observation\.reveal_target must be True"):
-        Experiment(RULES.with_fields(reveal_target=False))
-    with pytest.raises(ConfigValidationError, match=r"task\.max_side.*3x3.*5"):
-        Experiment(RULES.with_fields(max_grid_height=3, max_grid_width=3), task=TaskConfig(max_side=5))
 
 
 def test_a_lock_that_is_let_go_can_be_taken_again(tmp_path):

@@ -99,22 +99,6 @@ def test_number_out_of_range_is_an_invalid_action(number):
     np.testing.assert_array_equal(seen, observation)
 
 
-@pytest.mark.parametrize(("number", "said"), [(72, "72: it must be in \\[0, 71\\]"), (-3, "-3: it must be in")])
-def test_number_out_of_range_raises_when_the_policy_says_so(number, said):
-    _, flat, params = make(invalid_action_policy="raise")
-    state, _ = flat.reset(jax.random.key(3), params)
-    with pytest.raises(RuntimeError, match=f"Invalid flat action {said}"):
-        flat.step(state, number, params)
-
-
-@pytest.mark.parametrize("action", [BboxAction(SUBMIT, 0, 0, 0, 0), 1.0, True, np.float32(2)], ids=str)
-def test_what_is_no_integer_is_refused(action):
-    _, flat, params = make()
-    state, _ = flat.reset(jax.random.key(3), params)
-    with pytest.raises(TypeError, match="a flat action is"):
-        flat.step(state, action, params)
-
-
 def test_auto_reset_gives_the_same_inside_and_outside_under_vmap_and_scan():
     plain, flat, params = make()
     keys, actions = (
