@@ -1,4 +1,4 @@
-"""Calls that people make by accident or on purpose: classes for actions, empty batches, gradients."""
+"""Calls that people make by accident or on purpose: empty batches, gradients."""
 
 import jax
 import jax.numpy as jnp
