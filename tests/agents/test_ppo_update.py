@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from small_run import LEARNABLE
 
 from jaxarc.agents import Edit, EditPolicy, LearnerState, Trajectories, make_optimizer
 from jaxarc.agents.ppo import TrainConfig, UpdateBatch, make_update_batch, ppo_loss, shuffle_into_minibatches, update
@@ -10,7 +11,6 @@ from jaxarc.config import (
     AgentConfig,
     AnswerConfig,
     CloningConfig,
-    JaxArcConfig,
     NetworkConfig,
     ScheduleConfig,
 )
@@ -30,9 +30,7 @@ def loss_of(policy, samples, entropy_weight=WEIGHT):
 
 @pytest.fixture(scope="module")
 def policy():
-    config = JaxArcConfig().with_fields(
-        selection_format="bbox", max_grid_height=SIDE, max_grid_width=SIDE, reveal_target=True, include_step_count=True
-    )
+    config = LEARNABLE.with_fields(max_grid_height=SIDE, max_grid_width=SIDE)
     return jax.jit(lambda key: EditPolicy.create(key, config, NetworkConfig()))(jax.random.key(0))
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from small_tasks import grid_of
 
 from jaxarc import constants as c
 from jaxarc.experts.expert import Pair
@@ -37,7 +38,7 @@ def grids(draw):
 
 def pair(start, output):
     """A pair from rows of digits."""
-    return Pair(*(np.array([[int(cell) for cell in row] for row in rows.split()], np.int8) for rows in (start, output)))
+    return Pair(grid_of(start), grid_of(output))
 
 
 def naive_count(pair):

@@ -5,17 +5,16 @@ import shutil
 import subprocess
 
 import pytest
+from small_run import LEARNABLE
 
 from jaxarc.agents import Experiment, Report, read_metrics
-from jaxarc.config import JaxArcConfig, LoggingConfig, TrainingConfig
+from jaxarc.config import LoggingConfig, TrainingConfig
 from jaxarc.runs import RunFolderError, create_run_folder
 from jaxarc.runs.folder import MetricsFile, git_revision, remove_unused
 
-RULES = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
-
 
 def experiment(root="runs", name="ppo", **training):
-    return Experiment(RULES, training=TrainingConfig(**training), logging=LoggingConfig(str(root), name))
+    return Experiment(LEARNABLE, training=TrainingConfig(**training), logging=LoggingConfig(str(root), name))
 
 
 def test_the_folder_is_named_after_time_and_run_and_holds_the_whole_config(tmp_path):

@@ -2,16 +2,13 @@
 
 import numpy as np
 import pytest
+from small_tasks import grid_of
 
 from jaxarc.config import SearchConfig
 from jaxarc.search import GridProgram, solve
 from jaxarc.search.templates import SOURCES, Templates, find_templates
 
 FOREVER = float("inf")
-
-
-def grid_of(text):
-    return np.array([[int(cell) for cell in row] for row in text.split()])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from small_tasks import TASK
 
 from jaxarc.datasets import (
     DatasetVersion,
@@ -19,7 +20,6 @@ from jaxarc.datasets.installed import install, installed_path
 from jaxarc.datasets.published import find_mismatches
 from jaxarc.tasks import RawTask, TaskFormatError
 
-TASK = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": [[2]]}]}
 ARC_AGI = ["arc-agi-1/training", "arc-agi-1/evaluation", "arc-agi-2/training", "arc-agi-2/evaluation"]
 
 

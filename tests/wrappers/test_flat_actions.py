@@ -7,20 +7,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_tasks import tasks_of
 
 import jaxarc
 from jaxarc.constants import FILL, FLIP_LEFT_RIGHT, RESIZE, SUBMIT
-from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, MaskAction, PointAction
 from jaxarc.envs.action_masks import MAX_FLAT_ACTIONS, FlatActionCodec
-from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, FlatActions
 
 H, W = CANVAS = (2, 3)
 OPERATIONS = (FILL + 4, FLIP_LEFT_RIGHT, RESIZE, SUBMIT)
 ONE = np.array([[1, 2], [3, 4]])
-TASKS = TaskSet("flat", (RawTask("flat/one", ((ONE, ONE.T),), ((ONE, ONE.T),)),))
+TASKS = tasks_of((ONE, ONE.T))
 BOXES = [  # numbered by hand: top, bottom, left, right
     (top, left, bottom, right)
     for top, bottom in [(0, 0), (0, 1), (1, 1)]
