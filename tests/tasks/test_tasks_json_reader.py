@@ -5,6 +5,7 @@ import json
 import os
 
 import pytest
+from small_tasks import write_json
 
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.json_files import read_json
@@ -15,14 +16,8 @@ GRID = [[1, 2, 3], [4, 5, 6]]
 TASK = {"train": [{"input": GRID, "output": [[7]]}], "test": [{"input": [[0]], "output": GRID}]}
 
 
-def write(path, data=TASK):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(data))
-    return path
-
-
 def test_one_file_is_a_set_of_one_task(tmp_path):
-    tasks = read_json(write(tmp_path / "abc.json"))
+    tasks = read_json(write_json(tmp_path / "abc.json", TASK))
     assert tasks.task_ids == ("abc",)
     task = tasks.raw_task("abc")
     assert task.train[0][0].tolist() == GRID
@@ -32,7 +27,7 @@ def test_one_file_is_a_set_of_one_task(tmp_path):
 
 def test_folder_is_read_recursively_in_the_order_of_paths(tmp_path):
     for name in ("b/x.json", "a/z.json", "c.json", "a/deep/y.json"):
-        write(tmp_path / name)
+        write_json(tmp_path / name, TASK)
     assert read_json(tmp_path).task_ids == ("y", "z", "x", "c")
 
 
@@ -53,7 +48,7 @@ WRONG_CELL = {**TASK, "train": [*TASK["train"], {"input": [[0, 0], [0, None]], "
 )
 def test_a_folder_that_cannot_be_read_says_why(tmp_path, files, words):
     for name, data in files.items():
-        write(tmp_path / name, data)
+        write_json(tmp_path / name, data)
     with pytest.raises(TaskFormatError, match=words):
         load_tasks(tmp_path)
 
@@ -86,12 +81,12 @@ def test_damaged_file_is_refused_by_name(tmp_path, content, message):
 
 @pytest.mark.parametrize("text", ["a note: with colons", "\ud800", "[1, 2]: [3]"])
 def test_colons_and_odd_letters_in_strings_change_nothing(tmp_path, text):
-    file = write(tmp_path / "noted.json", {**TASK, "note": text})
+    file = write_json(tmp_path / "noted.json", {**TASK, "note": text})
     assert read_json(file).raw_task("noted").train[0][0].tolist() == GRID
 
 
 def test_reading_leaves_the_garbage_collector_as_it_was(tmp_path):
-    file = write(tmp_path / "a.json")
+    file = write_json(tmp_path / "a.json", TASK)
     read_json(file)
     assert gc.isenabled()
     gc.disable()
@@ -103,13 +98,13 @@ def test_reading_leaves_the_garbage_collector_as_it_was(tmp_path):
 
 
 def test_mapping_from_id_to_task_is_a_set(tmp_path):
-    file = write(tmp_path / "many.json", {"b": TASK, "a": TASK})
+    file = write_json(tmp_path / "many.json", {"b": TASK, "a": TASK})
     assert read_json(file).task_ids == ("b", "a")
 
 
 def test_concept_is_the_subfolder(tmp_path):
-    write(tmp_path / "Copy" / "a.json")
-    write(tmp_path / "b.json")
+    write_json(tmp_path / "Copy" / "a.json", TASK)
+    write_json(tmp_path / "b.json", TASK)
     assert {task.task_id: task.concept for task in read_json(tmp_path)} == {"a": "Copy", "b": ""}
     assert read_json(tmp_path / "Copy" / "a.json").tasks[0].concept == ""
 
