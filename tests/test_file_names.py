@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from run_command import run_command
+from small_tasks import TASK
 
 from jaxarc.config import ConfigValidationError
 from jaxarc.config.agent_training import LoggingConfig
@@ -17,8 +18,6 @@ from jaxarc.files import file_name, file_names
 from jaxarc.play.episode import new_episode_file
 from jaxarc.traces.units import PairId
 
-PAIR = {"input": [[1]], "output": [[2]]}
-TASK = {"train": [PAIR], "test": [PAIR]}
 PATHS = ("../../up", "/abs", "a/b", "..", ".", "C:\\up", "C:up", "a\\b", "~", "~root/x")
 NAMES = (
     *("", ".hidden", "CON", "nul.txt", "com1", "AUX ", "x.", "x ", "-", "a*"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from adapter_world import SHOWN, assert_trees_equal, make_world
 from compiling import EXECUTORS
+from small_tasks import tasks_of
 
 import jaxarc
 from jaxarc.adapters import GymnasiumEnv, to_gymnasium
@@ -164,9 +165,7 @@ def test_vector_clients_of_single_environments_play_them():
 
 @pytest.mark.parametrize("wrong", [np.zeros(900, np.int32), np.zeros(899, np.int8), np.zeros((900, 2), np.int8)[:, 0]])
 def test_arrays_of_another_type_size_or_order_are_refused(wrong):
-    task = jaxarc.tasks.RawTask("one", [([[1]], [[2]])], [([[1]], [[2]])])
-    tasks = jaxarc.datasets.TaskSet("one", (task,))
-    env, params = jaxarc.make(tasks, selection_format="point", invalid_action_policy="noop")
+    env, params = jaxarc.make(tasks_of(([[1]], [[2]])), selection_format="point", invalid_action_policy="noop")
     episodes = HostEpisodes(env, params, GymnasiumEnv(env, params).action_space)
     episodes.start(np.zeros(2, np.uint32), {})
     episodes.step(np.zeros(3, np.int64))

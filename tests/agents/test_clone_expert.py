@@ -4,15 +4,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_tasks import tasks_of
 
 import jaxarc
 from jaxarc import constants as c
 from jaxarc.agents import EditPolicy
 from jaxarc.agents.cloning import clone_expert, collect_examples
 from jaxarc.config import AgentConfig, CloningConfig, NetworkConfig
-from jaxarc.datasets import TaskSet
 from jaxarc.experts import GreedyPainter
-from jaxarc.tasks import RawTask
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 SIDE, NUM_TASKS = 5, 64
@@ -37,9 +36,7 @@ pytestmark = pytest.mark.usefixtures("standard_promotion")
 def random_pairs(seed):
     draw = np.random.default_rng(seed)
     pairs = [tuple(draw.integers(0, 10, (2, SIDE, SIDE))) for _ in range(NUM_TASKS)]
-    return jaxarc.make(
-        TaskSet("random", tuple(RawTask(f"{i}", (pair,), (pair,)) for i, pair in enumerate(pairs))), **RULES
-    )
+    return jaxarc.make(tasks_of(*pairs), **RULES)
 
 
 BASE, LEARNED = random_pairs(0)

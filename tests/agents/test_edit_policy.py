@@ -11,8 +11,7 @@ from edit_world import EVERY, config, evaluate, greedy_of, observations, policy_
 
 from jaxarc import constants as c
 from jaxarc.agents.edits import Edit
-from jaxarc.agents.policy import EditPolicy, missing_for_editing
-from jaxarc.config import NetworkConfig
+from jaxarc.agents.policy import missing_for_editing
 from jaxarc.envs.action_space import action_space
 
 NETWORKS = ["relational", "residual_cnn"]
@@ -147,10 +146,7 @@ def test_no_gradient_is_nan_where_cells_are_masked(network):
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(jax.jit(jax.grad(loss))(policy)))
 
 
-def test_a_config_that_the_policy_cannot_play_is_refused_by_name():
-    hidden = config(3, 3, reveal_target=False, selection_format="mask")
-    with pytest.raises(ValueError, match=r"reveal_target.*'bbox'.*'mask'"):
-        EditPolicy.create(jax.random.key(0), hidden, NetworkConfig())
+def test_a_policy_that_hands_in_needs_the_submit():
     endless = config(3, 3, (*range(10), c.RESIZE))
     assert missing_for_editing(endless) == [
         "the policy hands in its grid, so action.allowed_operations must include 34 (submit)"

@@ -7,10 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from process_group import run_python
+from small_run import LEARNABLE
 
 from jaxarc.agents import Edit, Experiment
 from jaxarc.agents.ppo import UpdateBatch, shuffle_into_minibatches
-from jaxarc.config import AgentConfig, ConfigValidationError, JaxArcConfig, ParallelConfig
+from jaxarc.config import AgentConfig, ConfigValidationError, ParallelConfig
 from jaxarc.parallel.mesh import DataShard
 from jaxarc.runs import IncompatibleRunError
 from jaxarc.runs.run_state import require_same_choices
@@ -20,18 +21,15 @@ import json, sys, tempfile
 from pathlib import Path
 import jax, numpy as np
 from jaxarc.config import *
-from jaxarc.datasets import TaskSet
-from jaxarc.tasks import RawTask
+from small_run import RULES_2X2
+from small_tasks import tasks_of
 from jaxarc.agents import Experiment
 from jaxarc.agents.train import train
 from jaxarc.runs import RunFolder
 from jaxarc.datasets.training_pairs import TrainingPairs
 
-rules = JaxArcConfig().with_fields(
-    selection_format="bbox", max_grid_height=2, max_grid_width=2, max_episode_steps=4, reveal_target=True,
-    include_step_count=True, invalid_action_policy="noop", history_enabled=False, allowed_operations=(1, 2, 33, 34))
-pairs = [(((0, 0),), ((1, 2),)), (((1,),), ((2,), (2,))), (((1, 1),), ((1, 1),))]
-tasks = TaskSet("pairs", tuple(RawTask(f"pair-{i}", (pair,), (pair,)) for i, pair in enumerate(pairs)))
+rules = RULES_2X2.with_fields(max_episode_steps=4, allowed_operations=(1, 2, 33, 34))
+tasks = tasks_of(([[0, 0]], [[1, 2]]), ([[1]], [[2], [2]]), ([[1, 1]], [[1, 1]]))
 
 def experiment(num_devices):
     return Experiment(
@@ -117,8 +115,7 @@ def test_minibatches_hold_the_same_environments_on_any_number_of_devices():
 
 def experiment(agent=None, **choices):
     small = {"num_envs": 12, "num_minibatches": 3, **(agent or {})}
-    rules = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
-    return Experiment(environment=rules, agent=AgentConfig(**small), parallel=ParallelConfig(**choices))
+    return Experiment(environment=LEARNABLE, agent=AgentConfig(**small), parallel=ParallelConfig(**choices))
 
 
 def test_what_cannot_be_split_evenly_is_named():

@@ -18,8 +18,7 @@ from jaxarc.agents.games.policy import GamePolicy
 from jaxarc.agents.train import train
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
-from jaxarc.config import ConfigValidationError, GameConfig, NetworkConfig
-from jaxarc.datasets import UnknownDatasetError
+from jaxarc.config import GameConfig, NetworkConfig
 from jaxarc.files import locate_run
 from jaxarc.games import GameEnvironment, GameError, Level
 from jaxarc.games.frames import OwnFrames
@@ -137,27 +136,6 @@ def test_an_agent_resets_a_level_that_it_cannot_complete_until_its_actions_are_s
     assert played.actions[played.levels_completed] == 13
     with pytest.raises(GameError, match=r"'ice'.*'lamps'"):
         agent.play(OwnFrames(*jaxarc.games.make("lamps")))
-
-
-@pytest.mark.parametrize(
-    ("choice", "named"),
-    [
-        ("game.name=chess", "chess"),
-        ("game.num_sets=4", "num_sets"),
-        ("network.kind=relational", "residual_cnn"),
-        ("answer=predicted", "answer.source"),
-        ("cloning=painter", "cloning"),
-        ("game.max_steps=0", "max_steps"),
-    ],
-)
-def test_what_does_not_go_with_a_game_is_refused(choice, named):
-    with pytest.raises(ConfigValidationError, match=named):
-        read_experiment(["experiment=games_ice", choice])
-
-
-def test_a_preset_of_a_game_makes_no_environment():
-    with pytest.raises(UnknownDatasetError):
-        jaxarc.make("games_ice")
 
 
 def test_a_run_is_trained_resumed_replayed_and_loaded(tmp_path, capsys):

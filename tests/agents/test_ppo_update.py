@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from small_run import LEARNABLE
 
 from jaxarc.agents import Edit, EditPolicy, LearnerState, Trajectories, make_optimizer
 from jaxarc.agents.ppo import TrainConfig, UpdateBatch, make_update_batch, ppo_loss, shuffle_into_minibatches, update
@@ -10,8 +11,6 @@ from jaxarc.config import (
     AgentConfig,
     AnswerConfig,
     CloningConfig,
-    ConfigValidationError,
-    JaxArcConfig,
     NetworkConfig,
     ScheduleConfig,
 )
@@ -31,9 +30,7 @@ def loss_of(policy, samples, entropy_weight=WEIGHT):
 
 @pytest.fixture(scope="module")
 def policy():
-    config = JaxArcConfig().with_fields(
-        selection_format="bbox", max_grid_height=SIDE, max_grid_width=SIDE, reveal_target=True, include_step_count=True
-    )
+    config = LEARNABLE.with_fields(max_grid_height=SIDE, max_grid_width=SIDE)
     return jax.jit(lambda key: EditPolicy.create(key, config, NetworkConfig()))(jax.random.key(0))
 
 
@@ -161,10 +158,3 @@ def test_edits_of_a_kind_that_needs_no_color_do_not_teach_the_color_head(policy)
     assert taught("flood fill") == {"kind", "corner", "color"}
     assert taught("cut") == {"kind", "corner", "box"}
     assert taught("paint") == {"kind", "corner", "box", "color"}
-
-
-def test_a_batch_that_cannot_be_split_is_refused():
-    with pytest.raises(ConfigValidationError, match=r"num_minibatches.*num_envs.*5.*6"):
-        AgentConfig(num_envs=6, num_minibatches=5)
-    with pytest.raises(ConfigValidationError, match=r"rollout_steps.*1.*0"):
-        AgentConfig(rollout_steps=0)

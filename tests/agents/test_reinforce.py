@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_run import LEARNABLE
 
 from jaxarc.agents import EditPolicy, LearnerState, TrainConfig, Trajectories, make_optimizer
 from jaxarc.agents.ppo import UpdateBatch
@@ -12,8 +13,6 @@ from jaxarc.config import (
     AgentConfig,
     AnswerConfig,
     CloningConfig,
-    ConfigValidationError,
-    JaxArcConfig,
     NetworkConfig,
     ScheduleConfig,
 )
@@ -25,9 +24,7 @@ AGENT = AgentConfig(algorithm="reinforce", num_envs=ENVS, rollout_steps=1, num_m
 TRAIN_CONFIG = TrainConfig(
     AGENT, NetworkConfig(), ScheduleConfig(learning_rate=2e-2), AnswerConfig(), CloningConfig(), num_updates=UPDATES
 )
-RULES = JaxArcConfig().with_fields(
-    selection_format="bbox", max_grid_height=1, max_grid_width=1, reveal_target=True, include_step_count=True
-)
+RULES = LEARNABLE.with_fields(max_grid_height=1, max_grid_width=1)
 OBSERVATION = {
     "working_grid": jnp.zeros((ENVS, 1, 1), jnp.int8),
     "target_grid": 1 + (jnp.arange(ENVS, dtype=jnp.int8) % 9)[:, None, None],
@@ -81,8 +78,3 @@ def test_the_gradient_is_that_of_the_log_probability_times_the_advantage():
     log_prob = lambda policy: policy.evaluate(OBSERVATION, edit).log_prob.mean()
     expected = jax.tree.map(lambda x: -2 * x, jax.jit(jax.grad(log_prob))(policy))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5), gradient, expected)
-
-
-def test_samples_are_used_once():
-    with pytest.raises(ConfigValidationError, match=r"num_epochs.*1.*'reinforce'.*2"):
-        AGENT.replace(num_epochs=2)

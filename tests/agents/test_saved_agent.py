@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small_run import write_measured_tasks, write_small_tasks
+from small_run import LEARNABLE, write_measured_tasks, write_small_tasks
 
 import jaxarc
 from jaxarc.agents import EditAgent, EditPolicy
@@ -17,7 +17,6 @@ from jaxarc.agents.updates import make_params, start_training
 from jaxarc.config import (
     AgentConfig,
     ConfigValidationError,
-    JaxArcConfig,
     LoggingConfig,
     NetworkConfig,
     TaskConfig,
@@ -31,14 +30,7 @@ from jaxarc.runs.checkpoint import CheckpointError
 from jaxarc.runs.folder import create_run_folder
 from jaxarc.runs.run_state import RunState, save_run_state
 
-RULES = JaxArcConfig().with_fields(
-    max_grid_height=5,
-    max_grid_width=4,
-    reveal_target=True,
-    include_step_count=True,
-    selection_format="bbox",
-    invalid_action_policy="noop",
-)
+RULES = LEARNABLE.with_fields(max_grid_height=5, max_grid_width=4, invalid_action_policy="noop")
 
 
 def experiment_of(kind):

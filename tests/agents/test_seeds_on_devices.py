@@ -10,17 +10,13 @@ import jax, jax.numpy as jnp, numpy as np
 from jaxarc.config import *
 from jaxarc.agents.ppo import TrainConfig
 from jaxarc.parallel.mesh import SPLIT, data_mesh, place, replicate
-from jaxarc.datasets import TaskSet
-from jaxarc.tasks import RawTask
+from small_run import RULES_2X2
+from small_tasks import tasks_of
 from jaxarc.agents import updates
-rules = JaxArcConfig().with_fields(
-    selection_format="bbox", max_grid_height=2, max_grid_width=2, max_episode_steps=4, reveal_target=True,
-    include_step_count=True, invalid_action_policy="noop", history_enabled=False, allowed_operations=(1, 2, 33, 34))
+rules = RULES_2X2.with_fields(max_episode_steps=4, allowed_operations=(1, 2, 33, 34))
 train_config = TrainConfig(AgentConfig(num_envs=4, rollout_steps=4, num_minibatches=2), NetworkConfig(hidden_size=4),
                 ScheduleConfig(), AnswerConfig(), CloningConfig(num_updates=0), num_updates=2)
-pairs = [(((0, 0),), ((1, 2),)), (((1,),), ((2,), (2,)))]
-tasks = TaskSet("pairs", tuple(RawTask(f"pair-{i}", (pair,), (pair,)) for i, pair in enumerate(pairs)))
-params = updates.make_params(tasks, rules)
+params = updates.make_params(tasks_of(([[0, 0]], [[1, 2]]), ([[1]], [[2], [2]])), rules)
 keys = jax.vmap(jax.random.key)(jnp.arange(4))
 found = {}
 for count in (None, 4):

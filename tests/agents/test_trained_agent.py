@@ -2,9 +2,9 @@
 
 import jax
 import pytest
+from run_command import run_command
 
 import jaxarc
-from jaxarc.cli.main import main
 from jaxarc.files import TRAINED
 from jaxarc.parallel import rollout
 from jaxarc.wrappers import AutoReset
@@ -23,19 +23,17 @@ def test_it_is_small():
     assert sum(path.stat().st_size for path in TRAINED.rglob("*")) < 100_000
 
 
-def test_it_is_replayed_by_its_name(capsys, tmp_path):
+def test_it_is_replayed_by_its_name(tmp_path):
     page = tmp_path / "episodes.html"
-    with pytest.raises(SystemExit) as ended:
-        main(["replay", NAME, "--most", "3", "-o", str(page)])
-    assert ended.value.code == 0
+    result = run_command("replay", NAME, "--most", "3", "-o", page)
+    assert result.exit_code == 0
     assert page.stat().st_size > 10_000
-    assert "3 solved" in capsys.readouterr().out
+    assert "3 solved" in result.stdout
 
 
 @pytest.mark.parametrize("command", [("train", "--resume", NAME), ("replay", "ladder_l3_small"), ("watch", "l3")])
-def test_what_cannot_be_done_with_it_names_it(capsys, command):
-    with pytest.raises(SystemExit) as ended:
-        main(command)
-    assert ended.value.code == 2
-    assert command[-1] in capsys.readouterr().err
+def test_what_cannot_be_done_with_it_names_it(command):
+    result = run_command(*command)
+    assert result.exit_code == 2
+    assert command[-1] in result.stderr
     assert not list(TRAINED.rglob(".lock"))

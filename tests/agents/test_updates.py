@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scripted_policies import repairing_policy
+from small_run import RULES_2X2, same
+from small_tasks import tasks_of
 
 from jaxarc import constants as c
 from jaxarc.agents import updates
@@ -18,26 +20,12 @@ from jaxarc.config import (
     AnswerConfig,
     CloningConfig,
     CurriculumConfig,
-    JaxArcConfig,
     NetworkConfig,
     ScheduleConfig,
 )
-from jaxarc.datasets import TaskSet
 from jaxarc.prng import keys_of_seeds
-from jaxarc.tasks import RawTask
 
-SIDE = 2
-RULES = JaxArcConfig().with_fields(
-    selection_format="bbox",
-    max_grid_height=SIDE,
-    max_grid_width=SIDE,
-    max_episode_steps=4,
-    allowed_operations=(*range(c.NUM_COLORS), c.RESIZE, c.SUBMIT),
-    reveal_target=True,
-    include_step_count=True,
-    invalid_action_policy="noop",
-    history_enabled=False,
-)
+RULES = RULES_2X2.with_fields(max_episode_steps=4, allowed_operations=(*range(c.NUM_COLORS), c.RESIZE, c.SUBMIT))
 HIDDEN = RULES.with_fields(reveal_target=False, include_demonstrations=True, include_input=True)
 CURRICULUM = CurriculumConfig()
 SEEDS = (3, 4)
@@ -58,14 +46,9 @@ def train_config():
 TRAIN_CONFIG = train_config()
 
 
-def pairs(*inputs_and_outputs):
-    named = enumerate(inputs_and_outputs)
-    return TaskSet("pairs", tuple(RawTask(f"pair-{i}", (pair,), (pair,)) for i, pair in named))
-
-
-PAIRS = updates.make_params(pairs(([[0, 0]], [[1, 2]]), ([[5]], [[3, 3], [3, 3]]), ([[1]], [[1]])), RULES)
+PAIRS = updates.make_params(tasks_of(([[0, 0]], [[1, 2]]), ([[5]], [[3, 3], [3, 3]]), ([[1]], [[1]])), RULES)
 MIRRORS = updates.make_params(
-    pairs(([[1, 2]], [[2, 1]]), ([[1, 2]], [[1, 2]]), ([[5, 0], [5, 5]], [[0, 5], [5, 5]]), ([[1]], [[1]])), HIDDEN
+    tasks_of(([[1, 2]], [[2, 1]]), ([[1, 2]], [[1, 2]]), ([[5, 0], [5, 5]], [[0, 5], [5, 5]]), ([[1]], [[1]])), HIDDEN
 )
 
 
@@ -82,11 +65,6 @@ def run(state, params=MIRRORS, train_config=TRAIN_CONFIG):
 
 def seed_of(tree, place):
     return jax.tree.map(lambda x: x[place : place + 1], tree)
-
-
-def same(first, second):
-    leaves = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
-    return all(np.array_equal(a, b) for a, b in leaves)
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,13 @@ from types import SimpleNamespace
 
 import jax
 import pytest
+from run_command import run_command
 
 from jaxarc.benchmarks import suite
 from jaxarc.benchmarks.measure import measure_rows
 from jaxarc.benchmarks.suite import Budget
 from jaxarc.benchmarks.training import training_rows, with_environments
 from jaxarc.benchmarks.training_parts import Speeds
-from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
 from jaxarc.config import ConfigValidationError
 from jaxarc.envs import ArcEnvironment
@@ -55,9 +55,7 @@ def test_the_command_writes_its_rows(tmp_path, monkeypatch):
     speeds = SimpleNamespace(sample=lambda _: Speeds(90.0, 30.0, 10.0))
     monkeypatch.setattr(suite, "TrainingParts", SimpleNamespace(of=lambda _: speeds))
     path = tmp_path / "training.json"
-    with pytest.raises(SystemExit) as exit_info:
-        main(["benchmark", "training", "--quick", "--sizes", "256,1024", "--output", str(path)])
-    assert exit_info.value.code == 0
+    assert run_command("benchmark", "training", "--quick", "--sizes", "256,1024", "--output", path).exit_code == 0
     rows = {row["id"]: row for row in json.loads(path.read_text())["rows"]}
     assert len(rows) == 3 * 2 * 6
     assert rows["learning-ladder_l2-1024"]["value"] == 10.0

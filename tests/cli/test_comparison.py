@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 from run_command import run_command
+from small_run import LEARNABLE
 
 from jaxarc.agents import Experiment, Report
 from jaxarc.cli.compare import ComparisonError, band_of, print_difference, read_groups, read_shares
-from jaxarc.config import JaxArcConfig, LoggingConfig, ScheduleConfig, TrainingConfig
+from jaxarc.config import LoggingConfig, ScheduleConfig, TrainingConfig
 from jaxarc.runs import RunFolder
 
-RULES = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
 RATE = "evaluation_solve_rate"
 
 
@@ -19,7 +19,7 @@ def make_run(path, rates, seed=0, learning_rate=4e-3, num_seeds=1):
     """A run folder as training leaves it: a report every 100 steps and half a second."""
     path.mkdir(parents=True)
     experiment = Experiment(
-        RULES,
+        LEARNABLE,
         schedule=ScheduleConfig(learning_rate=learning_rate),
         training=TrainingConfig(seed=seed, num_seeds=num_seeds),
         logging=LoggingConfig(run_root=str(path.parent), run_name=path.name),

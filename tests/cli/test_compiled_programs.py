@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
+from small_tasks import TASK
 
-TASK = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": [[2]]}]}
 PLAY = ["--num-envs", "2", "--steps", "2", "--repeats", "1", "--cores", "1"]
 
 

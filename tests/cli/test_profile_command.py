@@ -1,9 +1,8 @@
 import re
 
 import pytest
+from run_command import run_command
 from small_run import small_run, write_small_tasks
-
-from jaxarc.cli.main import main
 
 
 def cells(out, heading):
@@ -22,30 +21,28 @@ TINY_SURROGATE = [
 
 @pytest.mark.usefixtures("standard_promotion")
 @pytest.mark.parametrize("kind", ["agent", "surrogate"])
-def test_a_training_step_is_traced_and_nothing_else_is_written(capsys, tmp_path, monkeypatch, kind):
+def test_a_training_step_is_traced_and_nothing_else_is_written(tmp_path, monkeypatch, kind):
     tasks = tmp_path / "tasks"
     tasks.mkdir()
     choices = TINY_SURROGATE if kind == "surrogate" else small_run(write_small_tasks(tasks), 1)
     working = tmp_path / "working"
     working.mkdir()
     monkeypatch.chdir(working)
-    with pytest.raises(SystemExit) as exit_info:
-        main(["profile", "training", *choices, "--output", "traced"])
-    assert exit_info.value.code == 0
-    assert float(re.search(r"A step took ([\d,.]+) ms", capsys.readouterr().out)[1].replace(",", "")) > 0
+    result = run_command("profile", "training", *choices, "--output", "traced")
+    assert result.exit_code == 0
+    assert float(re.search(r"A step took ([\d,.]+) ms", result.stdout)[1].replace(",", "")) > 0
     assert len(list(working.glob("traced/plugins/profile/*/*.xplane.pb"))) == 1
     assert [path.name for path in working.iterdir()] == ["traced"]
 
 
 @pytest.mark.usefixtures("standard_promotion")
-def test_the_memory_of_a_training_run_is_reported_by_what_it_is_for(capsys, tmp_path, monkeypatch):
+def test_the_memory_of_a_training_run_is_reported_by_what_it_is_for(tmp_path, monkeypatch):
     tasks = tmp_path / "tasks"
     tasks.mkdir()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as exit_info:
-        main(["profile", "memory", *small_run(write_small_tasks(tasks), 1)])
-    assert exit_info.value.code == 0
-    out = capsys.readouterr().out
+    result = run_command("profile", "memory", *small_run(write_small_tasks(tasks), 1))
+    assert result.exit_code == 0
+    out = result.stdout
     rows = dict(cells(out, r"update of 1 agent\(s\)"))
     size = {name: int(value.replace(",", "")) for name, value in rows.items()}
     assert len(size) == 4

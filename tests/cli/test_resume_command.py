@@ -9,9 +9,9 @@ import time
 
 import pytest
 from killable_training import arrays_of
+from run_command import run_command
 from small_run import reports_of, small_run, write_small_tasks
 
-from jaxarc.cli.main import main
 from jaxarc.runs import RunFolder
 
 UPDATES = 40
@@ -67,7 +67,7 @@ def finish(process):
     return out, err
 
 
-def test_a_run_that_is_killed_and_stopped_ends_the_same_on_whatever_devices(train, dataset, tmp_path, capsys):
+def test_a_run_that_is_killed_and_stopped_ends_the_same_on_whatever_devices(train, dataset, tmp_path):
     whole = tmp_path / "whole"
     finish(train(*run_in(whole, dataset), "checkpoint.min_seconds=1000"))
     expected = RunFolder(next(whole.iterdir()))
@@ -91,10 +91,9 @@ def test_a_run_that_is_killed_and_stopped_ends_the_same_on_whatever_devices(trai
     assert arrays_of(folder.checkpoints.at(40)) == arrays_of(expected.checkpoints.at(40))
     assert json.loads(folder.config.read_text())["checkpoint"]["min_seconds"] == 0
 
-    with pytest.raises(SystemExit) as exit_info:
-        main(["train", "--resume", str(folder.path)])
-    assert exit_info.value.code == 0
-    assert "is finished: all 40 updates are learned" in capsys.readouterr().out.replace("\n", " ")
+    again = run_command("train", "--resume", folder.path)
+    assert again.exit_code == 0
+    assert "is finished: all 40 updates are learned" in again.stdout.replace("\n", " ")
 
 
 OWN = """
@@ -148,27 +147,25 @@ def begun(dataset, tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "complaint"),
+    ("arguments", "complaint"),
     [
-        (["schedule.learning_rate=1e-3"], 2, "schedule.learning_rate is 0.004 in the run, but 0.001 now"),
-        (["training.total_steps=9999999"], 2, "training.total_steps is 1280 in the run, but 9999999 now"),
-        (["curriculum=replay"], 2, "'curriculum=replay' does not go with --resume, since a run keeps its choices"),
-        (["--multirun", "training.seed=1,2"], 2, "leave --multirun and --config out"),
+        (["schedule.learning_rate=1e-3"], "schedule.learning_rate is 0.004 in the run, but 0.001 now"),
+        (["training.total_steps=9999999"], "training.total_steps is 1280 in the run, but 9999999 now"),
+        (["curriculum=replay"], "'curriculum=replay' does not go with --resume, since a run keeps its choices"),
+        (["--multirun", "training.seed=1,2"], "leave --multirun and --config out"),
     ],
 )
-def test_what_a_resumed_run_cannot_change_is_one_line(begun, capsys, arguments, code, complaint):
-    with pytest.raises(SystemExit) as exit_info:
-        main(["train", "--resume", str(begun), *arguments])
-    error = capsys.readouterr().err
-    assert exit_info.value.code == code
-    assert complaint in " ".join(error.replace("│", " ").split())
-    assert "Traceback" not in error
+def test_what_a_resumed_run_cannot_change_is_one_line(begun, arguments, complaint):
+    result = run_command("train", "--resume", begun, *arguments)
+    assert result.exit_code == 2
+    assert complaint in " ".join(result.stderr.replace("│", " ").split())
+    assert "Traceback" not in result.stderr
 
 
-def test_a_folder_without_a_run_and_one_in_use_are_named(begun, capsys, tmp_path):
+def test_a_folder_without_a_run_and_one_in_use_are_named(begun, tmp_path):
     cases = ((tmp_path, 2, "there is no config.json in"), (begun, 1, "another process is training in"))
     for folder, code, complaint in cases:
-        with RunFolder(begun).lock(), pytest.raises(SystemExit) as exit_info:
-            main(["train", "--resume", str(folder)])
-        assert exit_info.value.code == code
-        assert complaint in capsys.readouterr().err
+        with RunFolder(begun).lock():
+            result = run_command("train", "--resume", folder)
+        assert result.exit_code == code
+        assert complaint in result.stderr

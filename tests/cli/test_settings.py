@@ -88,7 +88,7 @@ def test_a_config_file_that_cannot_be_run_is_refused(tmp_path, text, override, c
 
 
 @pytest.mark.parametrize(
-    ("override", "complaint"),
+    ("overrides", "complaint"),
     [
         ("schedule.learning_rte=1", r"ScheduleConfig: no field 'learning_rte'; did you mean 'learning_rate'\?"),
         ("shedule.decay=cosine", r"'shedule'; did you mean 'schedule'\?"),
@@ -99,11 +99,22 @@ def test_a_config_file_that_cannot_be_run_is_refused(tmp_path, text, override, c
         ("agent=[ppo]", r"no agent '\[ppo\]'.* ppo, .*reinforce"),
         ("surrogate.problem=graphs", "surrogate=lookahead"),
         ("training.seed=${nowhere}", "nowhere"),
+        ("surrogate=parents", r"'parents'; did you mean 'parent_sets'\?"),
+        ("surrogate=lookahead agent.num_envs=8", "no field 'agent'"),
+        ("surrogate=parent_sets structural_models.num_variables=10", "num_variables .* 10; use surrogate=graphs"),
+        ("surrogate=lookahead task.max_side=11", "task.max_side .* 10x10, got 11"),
+        ("surrogate=lookahead observation.reveal_target=false", "observation.reveal_target"),
+        ("experiment=games_ice game.name=chess", "chess"),
+        ("experiment=games_ice game.num_sets=4", "num_sets"),
+        ("experiment=games_ice game.max_steps=0", "max_steps"),
+        ("experiment=games_ice network.kind=relational", "residual_cnn"),
+        ("experiment=games_ice answer=predicted", "answer.source"),
+        ("experiment=games_ice cloning=painter", "cloning"),
     ],
 )
-def test_a_wrong_override_is_refused_with_what_is_known(override, complaint):
+def test_a_wrong_override_is_refused_with_what_is_known(overrides, complaint):
     with pytest.raises(ConfigValidationError, match=complaint):
-        read_experiment([override])
+        read_experiment(overrides.split())
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from run_command import run_command
 
-from jaxarc.cli.main import main
 from jaxarc.cli.replay_sources import recorded_in_file
 from jaxarc.datasets import load_tasks
 from jaxarc.evaluation import read_recordings
@@ -228,22 +227,20 @@ def test_an_expert_that_releases_the_gil_goes_through_devices(data, cache):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "complaint"),
+    ("arguments", "complaint"),
     [
-        (["--expert", "paint"], 2, "did you mean 'painter'?"),
-        (["--expert", "nowhere:Painter"], 2, "ModuleNotFoundError"),
-        (["--format", "boxes"], 2, "'boxes'"),
-        (["--pairs", "both"], 2, "'both'"),
-        (["--strategy", "threads"], 2, "'threads'"),
-        (["--strategy", "vmap", "--time-limit", "2"], 2, "--time-limit"),
+        (["--expert", "paint"], "did you mean 'painter'?"),
+        (["--expert", "nowhere:Painter"], "ModuleNotFoundError"),
+        (["--format", "boxes"], "'boxes'"),
+        (["--pairs", "both"], "'both'"),
+        (["--strategy", "threads"], "'threads'"),
+        (["--strategy", "vmap", "--time-limit", "2"], "--time-limit"),
     ],
 )
-def test_a_wrong_wish_is_one_line(data, cache, capsys, monkeypatch, arguments, code, complaint):
-    monkeypatch.setenv("COLUMNS", "600")
-    with pytest.raises(SystemExit) as caught:
-        main(["traces", "record", str(data), *arguments, "--cache", str(cache)])
-    assert caught.value.code == code
-    assert complaint in " ".join(capsys.readouterr().err.split())
+def test_a_wrong_wish_is_one_line(data, cache, arguments, complaint):
+    result = run_command("traces", "record", data, *arguments, "--cache", cache, columns=600)
+    assert result.exit_code == 2
+    assert complaint in " ".join(result.stderr.split())
 
 
 KILLED = """

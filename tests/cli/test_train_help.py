@@ -1,12 +1,10 @@
-import contextlib
 import dataclasses
-import io
 import re
 from dataclasses import dataclass
 
 import pytest
+from run_command import run_command
 
-from jaxarc.cli.main import main
 from jaxarc.cli.settings import topics_in
 from jaxarc.cli.train_help import comments_of
 from jaxarc.config import CheckedConfig
@@ -27,12 +25,7 @@ class Example(CheckedConfig):
 
 def printed(*arguments):
     """What a command prints on 100 columns."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COLUMNS", "100")
-        output = io.StringIO()
-        with contextlib.redirect_stdout(output), pytest.raises(SystemExit):
-            main(["train", *arguments])
-    return output.getvalue()
+    return run_command("train", *arguments, columns=100).stdout
 
 
 @pytest.fixture(scope="module")

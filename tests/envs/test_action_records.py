@@ -5,17 +5,16 @@ import numpy as np
 import pytest
 from compiling import EXECUTORS
 from reference.observation import History
+from small_tasks import tasks_of
 
 import jaxarc
 from jaxarc import BboxAction, PointAction
 from jaxarc.constants import FILL
-from jaxarc.datasets import TaskSet
-from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 
 H, W = 3, 5
 GRID = np.ones((H, W), int)
-TASKS = TaskSet("ones", (RawTask("ones/1", ((GRID, GRID),), ((GRID, GRID),)),))
+TASKS = tasks_of((GRID, GRID))
 KINDS = {"point": (PointAction, [[2, 300], [-7, 2], [1, 2]]), "bbox": (BboxAction, [[2, 300, -1, 0], [0, 1, 2, 99]])}
 
 

@@ -155,32 +155,11 @@ def test_a_bad_field_is_refused_by_name_and_value(topic, field, value):
 
 
 @pytest.mark.parametrize(
-    ("fields", "rule"),
-    [
-        ({"mode": "test", "reveal_target": True}, "observation.reveal_target=True"),
-        ({"mode": "test", "start_grid": "partial"}, "start_grid='partial'"),
-        ({"start_grid": "empty", "max_grid_height": 2}, "2x30"),
-        ({"start_grid": "random", "start_width": 9, "max_grid_width": 8}, "30x8"),
-    ],
-    ids=str,
-)
-def test_fields_that_contradict_one_another_are_refused(fields, rule):
-    with pytest.raises(ConfigValidationError) as caught:
-        JaxArcConfig().with_fields(**fields)
-    assert rule in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("topic", "field"), [(topic, field.name) for topic in TOPICS for field in dataclasses.fields(topic)]
 )
 def test_value_of_another_type_names_field_and_value(topic, field):
     with pytest.raises(ConfigValidationError, match=rf"^{topic.__name__}: {field} must be .*, got 1j"):
         topic(**{field: 1j})
-
-
-def test_allowed_operations_that_leave_nothing_legal_are_refused():
-    with pytest.raises(ConfigValidationError, match=r"allowed_operations=\(35, 40\)"):
-        make_config(allowed_operations=(35, 40))
 
 
 # Arguments that do not fit one another.

@@ -14,13 +14,13 @@ import pytest
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 from process_group import run_python
 from reference.cases import random_boxes, random_masks, random_operations, random_points
+from small_tasks import tasks_of
 
 import jaxarc
-from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, EnvParams, MaskAction, PointAction, arc_reset, arc_step, batch_reset, batch_step
 from jaxarc.envs import functional as guide
 from jaxarc.envs.operations import execute as executor
-from jaxarc.tasks import RawTask, buffer_of_task, create_mock_task
+from jaxarc.tasks import buffer_of_task, create_mock_task
 from jaxarc.tasks.procedural import procedural_tasks
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, Trials
@@ -210,8 +210,7 @@ OBSERVATIONS = [{}, {"reveal_target": True, "include_step_count": True}]
 
 def two_tasks():
     grid = lambda color: np.full((H, W), color)
-    tasks = [RawTask(f"contract/{c}", ((grid(c), grid(c + 1)),), ((grid(c), grid(c + 1)),)) for c in (1, 3)]
-    return TaskSet("two", tuple(tasks))
+    return tasks_of((grid(1), grid(2)), (grid(3), grid(4)))
 
 
 def make_env(kind, config):

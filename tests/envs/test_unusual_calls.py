@@ -1,4 +1,4 @@
-"""Calls that people make by accident or on purpose: classes for actions, empty batches, gradients."""
+"""Calls that people make by accident or on purpose: empty batches, gradients."""
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +8,7 @@ from compiling import EXECUTORS
 
 import jaxarc
 from jaxarc import PointAction
-from jaxarc.wrappers import AutoReset, FlatActions
+from jaxarc.wrappers import AutoReset
 
 DRESSES = {"plain": lambda env: env, "auto-reset": AutoReset}
 
@@ -16,22 +16,6 @@ DRESSES = {"plain": lambda env: env, "auto-reset": AutoReset}
 def made(executor="auto"):
     env, params = jaxarc.make("starter", flat_actions=False, executor=executor)
     return env, params, env.reset(jax.random.key(0), params)[0]
-
-
-@pytest.mark.parametrize("dress", [*DRESSES.values(), FlatActions], ids=[*DRESSES, "flat"])
-def test_a_class_in_place_of_an_action_is_named(dress):
-    env, params, state = made()
-    with pytest.raises(TypeError, match="class PointAction"):
-        dress(env).step(state, PointAction, params)
-
-
-def test_a_class_in_place_of_an_action_of_the_guide_api_is_named():
-    _, params, _ = made()
-    state, _ = jaxarc.arc_reset(jax.random.key(0), params.config)
-    with pytest.raises(TypeError, match="class PointAction"):
-        jaxarc.arc_step(state, PointAction, params.config)
-    with pytest.raises(TypeError, match="class PointAction"):
-        jaxarc.batch_step(jax.tree.map(lambda x: x[None], state), PointAction, params.config)
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

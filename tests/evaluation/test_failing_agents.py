@@ -5,12 +5,12 @@ import sys
 
 import jax.numpy as jnp
 import pytest
+from small_tasks import TASK
 
 import jaxarc
 from jaxarc.config import ConfigValidationError, EvaluationConfig
 from jaxarc.evaluation import AgentMismatchError, Evaluation, evaluate
 
-TASK = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": [[2]]}]}
 SMALL = {"max_grid_height": 3, "max_grid_width": 3}
 
 

@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_tasks import tasks_of
 
 from jaxarc import constants as c
-from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, EnvParams, JaxArcConfig
 from jaxarc.evaluation import play_every_task
-from jaxarc.tasks import RawTask, uniform_weights
+from jaxarc.tasks import uniform_weights
 
 SAME = ([[1, 2]], [[1, 2]])
 ONE_CELL = ([[1, 2]], [[3, 2]])
@@ -19,8 +19,7 @@ FAR = ([[1, 2]], [[3, 4]])
 
 
 def params(*pairs, **fields):
-    tasks = tuple(RawTask(f"task-{i}", (pair,), (pair,)) for i, pair in enumerate(pairs))
-    task_set = TaskSet("small", tasks)
+    tasks = tasks_of(*pairs)
     config = JaxArcConfig().with_fields(
         **{
             "max_grid_height": 1,
@@ -32,7 +31,7 @@ def params(*pairs, **fields):
             **fields,
         }
     )
-    return EnvParams(task_set.buffer((1, 2)), uniform_weights(len(tasks)), config)
+    return EnvParams(tasks.buffer((1, 2)), uniform_weights(len(tasks)), config)
 
 
 play = jax.jit(play_every_task, static_argnums=(0, 2))

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from small_exam import EXAM
+from small_tasks import write_json
 
 from jaxarc.datasets import json_format
 from jaxarc.evaluation import (
@@ -37,11 +37,6 @@ GOOD = {
     "right": [{"attempt_1": [[5, 6], [7, 8]], "attempt_2": [[0]]}],
     "wrong": [{"attempt_1": [[5]], "attempt_2": [[5, 5, 5]]}],
 }
-
-
-def write(path, content):
-    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    return path
 
 
 @pytest.fixture
@@ -73,7 +68,7 @@ def test_the_file_is_what_the_arc_prize_asks_for(file):
 
 def test_either_attempt_may_be_right_and_the_order_of_tasks_does_not_matter(file):
     turned_round = dict(reversed(GOOD.items()))
-    score = score_submission(read_submission(write(file, turned_round)), EXAM)
+    score = score_submission(read_submission(write_json(file, turned_round)), EXAM)
     assert score.solved == {"three": (True, True, True), "right": (True,), "wrong": (False,)}
     assert (score.output_score, score.task_score, score.mean_task_share) == (4 / 5, 2 / 3, 2 / 3)
 
@@ -211,29 +206,24 @@ BAD_FILES = {
 @pytest.mark.parametrize(("content", "complaint"), BAD_FILES.values(), ids=BAD_FILES)
 def test_a_bad_file_is_refused_with_the_place(file, content, complaint):
     with pytest.raises(SubmissionError, match=complaint) as caught:
-        read_submission(write(file, content))
+        read_submission(write_json(file, content))
     assert str(caught.value).startswith(str(file))
     assert "\n" not in str(caught.value)
-
-
-def test_a_folder_is_refused(file):
-    with pytest.raises(SubmissionError, match=re.escape(str(file.parent))):
-        read_submission(file.parent)
 
 
 def test_a_huge_file_is_refused_before_it_is_read(file, monkeypatch):
     monkeypatch.setattr(json_format, "MAX_FILE_BYTES", 10)
     with pytest.raises(SubmissionError, match="limit is 10"):
-        read_submission(write(file, GOOD))
+        read_submission(write_json(file, GOOD))
 
 
 def test_a_submission_that_is_not_the_one_of_its_summary_is_refused(file):
-    write(file, GOOD)
+    write_json(file, GOOD)
     summary = file.with_name("summary.json")
     for harmless in ([], {}, {SUBMISSION_DIGEST: hashlib.sha256(file.read_bytes()).hexdigest()}):
-        write(summary, harmless)
+        write_json(summary, harmless)
         assert list(read_submission(file)) == list(GOOD)
-    write(file, of(wrong=None))
+    write_json(file, of(wrong=None))
     with pytest.raises(SubmissionError, match=r"summary\.json"):
         read_submission(file)
 
@@ -275,6 +265,6 @@ OTHER_SETS = {
 
 @pytest.mark.parametrize(("content", "complaint"), OTHER_SETS.values(), ids=OTHER_SETS)
 def test_a_submission_of_another_task_set_is_refused(file, content, complaint):
-    submission = read_submission(write(file, content))
+    submission = read_submission(write_json(file, content))
     with pytest.raises(SubmissionError, match=complaint):
         score_submission(submission, EXAM)

@@ -8,14 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_tasks import tasks_of
 
 import jaxarc
 from jaxarc import constants as c
 from jaxarc.agents import EditPolicy
 from jaxarc.config import NetworkConfig
-from jaxarc.datasets import TaskSet
 from jaxarc.evaluation.solve_rate import first_state
-from jaxarc.tasks import RawTask
 
 pytest.importorskip("mctx", reason="mctx is not installed; pip install mctx")
 PATH = Path(__file__).parents[2] / "examples" / "plan_with_mctx.py"
@@ -27,9 +26,7 @@ sys.modules[SPEC.name] = planning
 SPEC.loader.exec_module(planning)
 
 BLACK, RED = np.zeros((2, 2), int), np.full((2, 2), 2)
-TASKS = TaskSet(
-    "two", (RawTask("solved", ((RED, RED),), ((RED, RED),)), RawTask("black", ((BLACK, RED),), ((BLACK, RED),)))
-)
+TASKS = tasks_of((RED, RED), (BLACK, RED))
 
 
 @pytest.fixture(autouse=True)

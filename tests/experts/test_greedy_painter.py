@@ -6,13 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_tasks import tasks_of
 
 import jaxarc
 from jaxarc import constants as c
-from jaxarc.datasets import TaskSet
 from jaxarc.experts import GreedyPainter, greedy_painter
 from jaxarc.parallel import rollout
-from jaxarc.tasks import RawTask
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 SHAPE = (5, 7)
@@ -106,9 +105,7 @@ def world():
     """Inputs and answers of random sizes, and of random colors: hardly a box larger than a cell."""
     inputs, answers = random_grids(NUM_TASKS, seed=3, colors=10)
     shifted = answers[1:] + answers[:1]
-    pairs = list(zip(inputs, shifted, strict=True))
-    tasks = TaskSet("random", tuple(RawTask(f"task-{i}", (pair,), (pair,)) for i, pair in enumerate(pairs)))
-    return jaxarc.make(tasks, **RULES)
+    return jaxarc.make(tasks_of(*zip(inputs, shifted, strict=True)), **RULES)
 
 
 def test_every_fill_makes_a_cell_right_until_the_pair_is_solved(world):

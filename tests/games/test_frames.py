@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from played_again import assert_plays_again
+from run_command import run_command
 
 import jaxarc.games
-from jaxarc.cli.main import main
 from jaxarc.files import CutFileWarning
 from jaxarc.games import GameEnvironment, GameError, Level
 from jaxarc.games.explorer import explore
@@ -284,12 +284,11 @@ def test_what_is_no_recording_is_refused(tmp_path):
             read_recording(path)
 
 
-def test_replay_writes_every_frame_into_a_page(recorded, tmp_path, capsys):
+def test_replay_writes_every_frame_into_a_page(recorded, tmp_path):
     page = tmp_path / "game.html"
-    with pytest.raises(SystemExit) as caught:
-        main(["replay", str(recorded), "-o", str(page)])
-    assert caught.value.code == 0
-    assert "5 actions, 2 of 2 levels" in capsys.readouterr().out
+    result = run_command("replay", recorded, "-o", page)
+    assert result.exit_code == 0
+    assert "5 actions, 2 of 2 levels" in result.stdout
     html = page.read_text()
     data = json.loads(html.partition('id="recording">')[2].partition("</script>")[0])
     frames = [frame for step in read_recording(recorded).steps for frame in step.seen.frames]

@@ -6,50 +6,44 @@ import json
 from pathlib import Path
 
 import pytest
+from run_command import run_command
 
 import jaxarc.games
-from jaxarc.cli.main import main
 from jaxarc.games import Level
 
 ROOT = Path(__file__).parents[2]
 
 
-def run(*arguments, capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(["games", *arguments])
-    return caught.value.code, capsys.readouterr()
-
-
-def test_the_list_names_every_game(capsys):
-    code, printed = run("list", "--json", capsys=capsys)
-    assert code == 0
-    rows = json.loads(printed.out)
+def test_the_list_names_every_game():
+    printed = run_command("games", "list", "--json")
+    assert printed.exit_code == 0
+    rows = json.loads(printed.stdout)
     assert [row["game"] for row in rows] == list(jaxarc.games.NAMES)
     assert sum(row["makes_levels"] for row in rows) == sum(
         jaxarc.games.game(name).generate is not None for name in jaxarc.games.NAMES
     )
 
 
-def test_a_drawn_level_is_as_wide_as_it_is(capsys):
-    code, printed = run("show", "order", "--level", "0", capsys=capsys)
-    assert code == 0
-    assert "5 actions" in printed.out
+def test_a_drawn_level_is_as_wide_as_it_is():
+    printed = run_command("games", "show", "order", "--level", "0")
+    assert printed.exit_code == 0
+    assert "5 actions" in printed.stdout
 
 
-def test_a_level_that_is_not_there_is_refused(capsys):
-    code, printed = run("show", "order", "--level", "8", capsys=capsys)
-    assert (code, "0 .. 7" in printed.err) == (2, True)
-    code, printed = run("check", "chess", capsys=capsys)
-    assert (code, "chess" in printed.err) == (2, True)
+def test_a_level_that_is_not_there_is_refused():
+    printed = run_command("games", "show", "order", "--level", "8")
+    assert (printed.exit_code, "0 .. 7" in printed.stderr) == (2, True)
+    printed = run_command("games", "check", "chess")
+    assert (printed.exit_code, "chess" in printed.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(("baseline", "code"), [(2, 0), (3, 1)])
-def test_a_baseline_that_the_search_does_not_find_is_an_error(baseline, code, capsys, monkeypatch):
+def test_a_baseline_that_the_search_does_not_find_is_an_error(baseline, code, monkeypatch):
     game = dataclasses.replace(jaxarc.games.game("fog"), levels=[Level(baseline, "P.G")])
     monkeypatch.setattr(jaxarc.games.game_names, "game", lambda name: game)
-    found, printed = run("check", "fog", "--json", capsys=capsys)
-    assert found == code
-    (result,) = json.loads(printed.out)
+    printed = run_command("games", "check", "fog", "--json")
+    assert printed.exit_code == code
+    (result,) = json.loads(printed.stdout)
     assert result["levels"] == [{"level": 0, "baseline": baseline, "actions": 2, "states": 2, "holds": baseline == 2}]
 
 

@@ -7,10 +7,10 @@ import sys
 
 import jax
 import pytest
+from run_command import run_command
 
 import jaxarc.games
 from jaxarc.agents import Experiment
-from jaxarc.cli.main import main
 from jaxarc.cli.settings import with_own_parts
 from jaxarc.config import ConfigValidationError, GameConfig
 from jaxarc.games import GameError, all_names
@@ -39,12 +39,6 @@ def file(tmp_path, monkeypatch):
     (tmp_path / "beside_the_game.py").write_text("")
     (tmp_path / "random.py").write_text(CODE)
     return tmp_path / "random.py"
-
-
-def run(*arguments, capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(list(map(str, arguments)))
-    return caught.value.code, capsys.readouterr()
 
 
 @pytest.mark.parametrize("name", ["random.py:GAME", "random.py:thief", "random.py", "games/random.py:thief"])
@@ -130,13 +124,12 @@ def test_the_command_line_loads_the_file_and_the_config_has_the_name(file):
     assert jaxarc.games.game("thief").name == "thief"
 
 
-def test_games_lists_shows_and_checks_it(file, capsys, monkeypatch):
-    code, printed = run("games", "list", "random.py:thief", "--json", capsys=capsys)
-    assert (code, json.loads(printed.out)[0]["game"]) == (0, "thief")
-    monkeypatch.setenv("NO_COLOR", "1")
-    code, printed = run("games", "show", "random.py:thief", capsys=capsys)
-    assert (code, "P player, G goal" in printed.out, "\nP.G\n" in printed.out) == (0, True, True)
-    code, printed = run("games", "check", "random.py", "--json", capsys=capsys)
-    assert (code, json.loads(printed.out)[0]["game"]) == (0, "thief")
-    code, printed = run("games", "check", "random.py:crook", capsys=capsys)
-    assert (code, printed.err.count("\n"), "crook" in printed.err) == (2, 1, True)
+def test_games_lists_shows_and_checks_it(file):
+    listed = run_command("games", "list", "random.py:thief", "--json")
+    assert (listed.exit_code, json.loads(listed.stdout)[0]["game"]) == (0, "thief")
+    shown = run_command("games", "show", "random.py:thief")
+    assert (shown.exit_code, "P player, G goal" in shown.stdout, "\nP.G\n" in shown.stdout) == (0, True, True)
+    checked = run_command("games", "check", "random.py", "--json")
+    assert (checked.exit_code, json.loads(checked.stdout)[0]["game"]) == (0, "thief")
+    refused = run_command("games", "check", "random.py:crook")
+    assert (refused.exit_code, refused.stderr.count("\n"), "crook" in refused.stderr) == (2, 1, True)

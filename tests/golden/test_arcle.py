@@ -10,11 +10,10 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from small_tasks import tasks_of
 
 import jaxarc
-from jaxarc.datasets import TaskSet
 from jaxarc.envs import MaskAction
-from jaxarc.tasks import RawTask
 
 RECORDED = np.load(Path(__file__).with_name("arcle.npz"))
 
@@ -33,9 +32,8 @@ def test_steps_and_submits_are_those_of_arcle(side):
     pairs = [
         (unpadded(source), unpadded(target)) for source, target in zip(kept["inputs"], kept["targets"], strict=True)
     ]
-    tasks = TaskSet("recorded", tuple(RawTask(f"recorded/{i}", [pair], [pair]) for i, pair in enumerate(pairs)))
     fields = {"max_grid_height": side, "max_grid_width": side, "max_episode_steps": operations.shape[1] + 1}
-    env, params = jaxarc.make(tasks, selection_format="mask", history_enabled=False, **fields)
+    env, params = jaxarc.make(tasks_of(*pairs), selection_format="mask", history_enabled=False, **fields)
     cells = np.unpackbits(kept["selections"], axis=-1, count=side * side).astype(bool)
     actions = MaskAction(operations.T, np.swapaxes(cells.reshape(*operations.shape, side, side), 0, 1))
 

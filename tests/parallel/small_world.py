@@ -5,12 +5,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int32
+from small_tasks import tasks_of
 
 import jaxarc
 from jaxarc.constants import SUBMIT
-from jaxarc.datasets import TaskSet
 from jaxarc.envs import PointAction
-from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
@@ -18,9 +17,7 @@ CANVAS = (2, 3)
 KEY = jax.random.key(7)
 OPERATIONS = (1, 3, 4, SUBMIT)  # few, for they compile fast
 ONE, TWO = np.full((2, 2), 1), np.full((2, 2), 2)
-TASKS = TaskSet(
-    "pairs", (RawTask("pairs/same", ((ONE, ONE),), ((ONE, ONE),)), RawTask("pairs/other", ((ONE, TWO),), ((ONE, TWO),)))
-)
+TASKS = tasks_of((ONE, ONE), (ONE, TWO))
 
 
 def make_world(tasks=TASKS, **fields):

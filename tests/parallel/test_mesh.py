@@ -8,7 +8,7 @@ import pytest
 from jax.sharding import AbstractMesh, AxisType
 from process_group import run_python
 
-from jaxarc.parallel import create_mesh, data_mesh, host_cores, use_host_cores
+from jaxarc.parallel import data_mesh, host_cores, use_host_cores
 from jaxarc.parallel.mesh import drop_padding, envs_per_device, pad_rows, padded_size
 
 
@@ -63,20 +63,6 @@ print(count(x, w), count(x, by_contraction) > 0, create_mesh((2,), ["stage"]).si
 def test_a_product_of_rows_and_columns_on_a_mesh_needs_no_messages():
     told = run(MATMUL, devices=8)
     assert told == ["True", "True", "True", "0", "True", "2", "8"]
-
-
-@pytest.mark.parametrize(
-    ("shape", "names", "devices", "complaint"),
-    [
-        ((50, 20), ("data", "model"), None, r"data=50 x model=20 .* 1000 .* \d+ \(cpu\)"),
-        ((2,), ("data",), 1, "data=2 .* 2 .* 1"),
-        ((1, 1), ("data", "data"), None, r"\('data', 'data'\)"),
-        ((), (), None, r"\(\)"),
-    ],
-)
-def test_a_mesh_that_does_not_fit_is_refused_with_what_there_is(shape, names, devices, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        create_mesh(shape, names, jax.devices()[:devices] if devices else None)
 
 
 @pytest.mark.parametrize(("num_envs", "devices", "each"), [(8, 8, 1), (9, 8, 2), (3, 8, 1), (1000, 1, 1000)])

@@ -7,7 +7,6 @@ import pytest
 from playing_processes import fingerprint
 from process_group import TRAIN, ProcessGroup, free_address, places
 
-from jaxarc.config import ConfigValidationError, ParallelConfig
 from jaxarc.parallel import allgather_text, any_process, broadcast_flag, require_same
 
 HERE = Path(__file__).parent
@@ -87,18 +86,3 @@ def test_one_process_agrees_with_itself():
     assert (any_process(True), any_process(False)) == (True, False)
     assert (broadcast_flag(True), broadcast_flag(False)) == (True, False)
     require_same({"size": 3})
-
-
-@pytest.mark.parametrize(
-    ("fields", "complaint"),
-    [
-        ({"process_id": 1}, "process_id.*multihost"),
-        ({"multihost": True, "coordinator_address": "node1"}, "'node1'"),
-        ({"multihost": True, "num_processes": 2, "process_id": 2}, "process_id.*2"),
-        ({"multihost": True, "num_processes": 2, "num_devices": 3}, "num_processes"),
-        ({"multihost": True, "connect_seconds": 0}, "connect_seconds.*0"),
-    ],
-)
-def test_a_place_that_does_not_fit_is_refused(fields, complaint):
-    with pytest.raises(ConfigValidationError, match=complaint):
-        ParallelConfig(**fields)

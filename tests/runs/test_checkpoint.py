@@ -4,8 +4,8 @@ import sys
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
+from small_run import same
 
 from jaxarc.runs import CheckpointError, load_checkpoint
 from jaxarc.runs.checkpoint import CheckpointRecord, DamagedCheckpointError, read_record, save_checkpoint
@@ -41,11 +41,6 @@ def saved(tmp_path):
     path = tmp_path / "7"
     save_checkpoint(path, tree(), RECORD)
     return path
-
-
-def same(first, second):
-    leaves = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
-    return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in leaves)
 
 
 def files_of(path):

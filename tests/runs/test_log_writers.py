@@ -5,19 +5,18 @@ import sys
 import types
 
 import pytest
+from run_command import run_command
+from small_run import LEARNABLE
 from tensorboardX.proto.event_pb2 import Event
 
 from jaxarc.agents import Experiment, Report
-from jaxarc.cli.main import main
-from jaxarc.config import ConfigValidationError, JaxArcConfig, LoggingConfig, TrainingConfig
+from jaxarc.config import ConfigValidationError, LoggingConfig, TrainingConfig
 from jaxarc.runs import RunFolder
 from jaxarc.runs.writers import LogWriterError, LogWriters, TensorBoardWriter, check_extras, open_log_writers
 
-RULES = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
-
 
 def experiment(num_seeds=1, **logging):
-    return Experiment(RULES, training=TrainingConfig(num_seeds=num_seeds), logging=LoggingConfig(**logging))
+    return Experiment(LEARNABLE, training=TrainingConfig(num_seeds=num_seeds), logging=LoggingConfig(**logging))
 
 
 def report(update, seed=0, **fields):
@@ -128,12 +127,11 @@ def test_wandb_gets_the_config_and_the_reports_of_each_seed_under_its_name(tmp_p
 
 
 @pytest.mark.parametrize("overrides", [[], ["surrogate=parent_sets"]])
-def test_a_run_that_wandb_refuses_leaves_no_folder(tmp_path, monkeypatch, capsys, overrides):
+def test_a_run_that_wandb_refuses_leaves_no_folder(tmp_path, monkeypatch, overrides):
     use(monkeypatch, FakeWandb(refuses=True))
-    with pytest.raises(SystemExit) as ended:
-        main(["train", *overrides, "logging.wandb=true", f"logging.run_root={tmp_path}"])
-    assert ended.value.code == 1
-    assert "wandb: no API key" in capsys.readouterr().err
+    result = run_command("train", *overrides, "logging.wandb=true", f"logging.run_root={tmp_path}")
+    assert result.exit_code == 1
+    assert "wandb: no API key" in result.stderr
     assert not list(tmp_path.iterdir())
 
 

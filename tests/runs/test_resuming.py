@@ -1,17 +1,17 @@
 import pytest
+from small_run import LEARNABLE
 
 from jaxarc.agents import Experiment
-from jaxarc.config import CheckpointConfig, JaxArcConfig, LoggingConfig, ScheduleConfig, TrainingConfig
+from jaxarc.config import CheckpointConfig, LoggingConfig, ScheduleConfig, TrainingConfig
 from jaxarc.runs import IncompatibleRunError, OtherVersionsWarning
 from jaxarc.runs.run_state import require_same_choices, warn_of_other_versions
 
-RULES = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
-SAVED = Experiment(RULES).as_dict()
+SAVED = Experiment(LEARNABLE).as_dict()
 
 
 def test_what_does_not_change_the_results_may_change():
     wished = Experiment(
-        RULES,
+        LEARNABLE,
         training=TrainingConfig(max_seconds=5.0, compilation_cache=True),
         logging=LoggingConfig(run_name="other"),
         checkpoint=CheckpointConfig(keep_last=5),
@@ -21,7 +21,7 @@ def test_what_does_not_change_the_results_may_change():
 
 def test_everything_else_is_listed_with_both_values():
     wished = Experiment(
-        RULES.with_fields(max_episode_steps=9),
+        LEARNABLE.with_fields(max_episode_steps=9),
         training=TrainingConfig(total_steps=2_000_000, max_seconds=5.0),
         schedule=ScheduleConfig(learning_rate=1e-3),
     )

@@ -5,17 +5,16 @@ import shutil
 import subprocess
 
 import pytest
+from small_run import LEARNABLE
 
 from jaxarc.agents import Experiment, Report, read_metrics
-from jaxarc.config import ConfigValidationError, JaxArcConfig, LoggingConfig, TaskConfig, TrainingConfig
+from jaxarc.config import LoggingConfig, TrainingConfig
 from jaxarc.runs import RunFolderError, create_run_folder
 from jaxarc.runs.folder import MetricsFile, git_revision, remove_unused
 
-RULES = JaxArcConfig().with_fields(selection_format="bbox", reveal_target=True, include_step_count=True)
-
 
 def experiment(root="runs", name="ppo", **training):
-    return Experiment(RULES, training=TrainingConfig(**training), logging=LoggingConfig(str(root), name))
+    return Experiment(LEARNABLE, training=TrainingConfig(**training), logging=LoggingConfig(str(root), name))
 
 
 def test_the_folder_is_named_after_time_and_run_and_holds_the_whole_config(tmp_path):
@@ -44,13 +43,6 @@ def test_what_follows_the_lines_that_count_is_cut_off(tmp_path):
     file.path.write_bytes(file.path.read_bytes()[:-5])  # a killed process left half a line
     assert file.cut(2) == reports[:2] == read_metrics(file.path)
     assert file.cut(0) == read_metrics(file.path) == []
-
-
-def test_an_experiment_that_cannot_be_learned_is_refused_before_anything_compiles():
-    with pytest.raises(ConfigValidationError, match=r"observation\.reveal_target must be True"):
-        Experiment(RULES.with_fields(reveal_target=False))
-    with pytest.raises(ConfigValidationError, match=r"task\.max_side.*3x3.*5"):
-        Experiment(RULES.with_fields(max_grid_height=3, max_grid_width=3), task=TaskConfig(max_side=5))
 
 
 def test_a_lock_that_is_let_go_can_be_taken_again(tmp_path):

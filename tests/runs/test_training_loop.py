@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_run import RULES_2X2, Ready, painted, same, without_clocks
 
 from jaxarc.agents import EditPolicy, Experiment, read_metrics, updates
 from jaxarc.agents import train as agent_training
@@ -16,12 +17,10 @@ from jaxarc.config import (
     AgentConfig,
     CheckpointConfig,
     CurriculumConfig,
-    JaxArcConfig,
     ScheduleConfig,
     TaskConfig,
     TrainingConfig,
 )
-from jaxarc.datasets import TaskSet
 from jaxarc.datasets.training_pairs import TrainingPairs
 from jaxarc.prng import keys_of_seeds
 from jaxarc.runs import (
@@ -33,21 +32,10 @@ from jaxarc.runs import (
     load_checkpoint,
     loop,
 )
-from jaxarc.tasks import RawTask
 from jaxarc.tasks.curriculum import effective_task_count
 
 AGENT = AgentConfig(num_envs=8, rollout_steps=4, num_minibatches=2)
-RULES = JaxArcConfig().with_fields(
-    selection_format="bbox",
-    max_grid_height=2,
-    max_grid_width=2,
-    max_episode_steps=3,
-    reveal_target=True,
-    include_step_count=True,
-    invalid_action_policy="noop",
-    start_grid="partial",
-    history_enabled=False,
-)
+RULES = RULES_2X2.with_fields(start_grid="partial")
 TRAINING = TrainingConfig(seed=5, num_seeds=2, total_steps=3 * 2 * 32, updates_per_report=2, reports_per_evaluation=2)
 EXPERIMENT = Experiment(
     RULES, AGENT, task=TaskConfig(max_side=2), training=TRAINING, curriculum=CurriculumConfig("replay")
@@ -58,12 +46,7 @@ SEEDS = [5, 6]
 pytestmark = pytest.mark.usefixtures("standard_promotion")
 
 
-def tasks(*targets):
-    pairs = [(np.zeros_like(target), target) for target in map(np.asarray, targets)]
-    return TaskSet("small", tuple(RawTask(f"task-{i}", (pair,), (pair,)) for i, pair in enumerate(pairs)))
-
-
-PAIRS = TrainingPairs(tasks([[1, 1]], [[2], [2]]), tasks([[1, 1]], [[2], [2]], [[3, 3], [3, 3]]), num_train=2)
+PAIRS = TrainingPairs(painted([[1, 1]], [[2], [2]]), painted([[1, 1]], [[2], [2]], [[3, 3], [3, 3]]), num_train=2)
 
 
 @pytest.fixture(scope="module")
@@ -79,34 +62,12 @@ def compiled():
     return state, params, run_updates, measure
 
 
-class Ready:
-    """Stands for a function whose compiling gives what is compiled already."""
-
-    def __init__(self, function):
-        self.function = function
-
-    def lower(self, *_):
-        return self
-
-    def compile(self, _=None):
-        return self.function
-
-
 @pytest.fixture
 def quick(compiled, monkeypatch):
     """Let ``train`` find its functions compiled."""
     monkeypatch.setattr(agent_training, "run_updates", Ready(compiled[2]))
     monkeypatch.setattr(agent_training, "measure", Ready(compiled[3]))
     monkeypatch.setattr(agent_training, "start_once", lambda *_: compiled[0])
-
-
-def same(first, second):
-    leaves = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
-    return all(np.array_equal(a, b) for a, b in leaves)
-
-
-def without_clocks(reports):
-    return [dataclasses.replace(report, seconds=0.0, steps_per_second=None) for report in reports]
 
 
 @pytest.mark.usefixtures("quick")

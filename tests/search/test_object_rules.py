@@ -2,16 +2,13 @@
 
 import numpy as np
 import pytest
+from small_tasks import grid_of
 
 from jaxarc.config import SearchConfig
-from jaxarc.search import GridProgram, ProgramError, solve
+from jaxarc.search import GridProgram, solve
 from jaxarc.search.object_rules import ACTIONS, FEATURES, KINDS, ObjectRule, find_object_rules
 
 FOREVER = float("inf")
-
-
-def grid_of(text):
-    return np.array([[int(cell) for cell in row] for row in text.split()])
 
 
 @pytest.mark.parametrize(
@@ -71,18 +68,3 @@ def test_a_color_that_goes_to_another_one_is_found():
     best = solve(train, asked, SearchConfig(max_cost=2)).answers[0]
     np.testing.assert_array_equal(best.answer, rule(asked))
     np.testing.assert_array_equal(GridProgram.parse(str(best.program))(asked), rule(asked))
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("objects blobs by all : 1 = stay", ["blobs", "one_color"]),
-        ("objects any by mood : 1 = stay", ["mood", "is_most"]),
-        ("objects any by all : 1 = jump up", ["jump up", "slide up"]),
-        ("objects any by all : 1 = stay, 1 = clear", ["1 = clear"]),
-    ],
-)
-def test_what_is_no_rule_is_refused_by_name(text, names):
-    with pytest.raises(ProgramError) as caught:
-        GridProgram.parse(f"recolor none; size input; {text}")
-    assert all(name in str(caught.value) for name in names)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from jaxarc.search import GridProgram, ProgramError
+from jaxarc.search import GridProgram
 from jaxarc.search.orientations import ORIENTATIONS, turned, turned_back
 
 GRIDS = hnp.arrays(np.int8, hnp.array_shapes(min_dims=2, max_dims=2, max_side=6), elements=st.integers(0, 4))
@@ -51,8 +51,3 @@ def test_stripes_lie():
     grid = np.zeros((5, 6), np.int8)
     grid[:, 2] = grid[:, 4] = 3
     assert [ORIENTATIONS["striped"](one) for one in (grid, grid.T)] == [1, 0]
-
-
-def test_an_unknown_orientation_is_refused_by_name():
-    with pytest.raises(ProgramError, match=r"sideways.*striped"):
-        GridProgram.parse(f"orient sideways; {PLAIN}")

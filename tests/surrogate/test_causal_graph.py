@@ -38,27 +38,6 @@ def test_columns_that_are_real_are_taken_whatever_holds_them():
         describe_samples(nullable)
 
 
-@pytest.mark.parametrize(
-    ("column", "words"),
-    [
-        (["a", "b", "c", "d"], "column 'x': must be real numbers"),
-        ([1, 2, None, 3], r"column 'x': must be real numbers, got None .*NoneType"),
-        (np.array([1, 2j, 3, 4]), "column 'x': must be real numbers, got complex128"),
-        (np.array(["2020", "2021", "2022", "2023"], "M8[Y]"), "column 'x': must be real numbers, got datetime64"),
-    ],
-)
-def test_a_column_that_is_not_real_is_named_with_its_type(column, words):
-    with pytest.raises(TypeError, match=words):
-        describe_samples({"x": column, "y": [1, 2, 3, 5]})
-
-
-def test_errors_of_values_name_the_column():
-    with pytest.raises(ValueError, match="variable 'y' is constant"):
-        describe_samples({"x": [1, 2, 3], "y": [1, 1, 1]})
-    with pytest.raises(ValueError, match="row 1, column 'y'"):
-        describe_samples({"x": [1, 2, 3], "y": [1, np.nan, 1]})
-
-
 def test_what_a_mask_hides_is_refused_and_what_it_shows_is_taken():
     hidden = np.ma.array(VALUES, mask=VALUES == 4)
     for values in (hidden, list(hidden), {"x": hidden[:, 0], "y": VALUES[:, 1]}):
@@ -92,17 +71,3 @@ def test_labels_of_a_data_frame_come_back_in_edges_and_in_the_picture(tmp_path):
     picture = graph.save(tmp_path / "graph.svg").read_text()
     assert all(f">{name}</text>" in picture for name in NAMES)
     assert picture.count("stroke-opacity") == 2
-
-
-@pytest.mark.parametrize(
-    ("probabilities", "labels", "words"),
-    [
-        (np.zeros((2, 3)), None, r"shape \(d, d\), got \(2, 3\)"),
-        (np.full((2, 2), 1.5), None, "0 .. 1, got 1.5"),
-        (np.full((2, 2), np.nan), None, "0 .. 1"),
-        (np.zeros((2, 2)), ["a", "a"], "2 different names"),
-    ],
-)
-def test_what_is_no_graph_is_refused(probabilities, labels, words):
-    with pytest.raises(ValueError, match=words):
-        causal_graph(probabilities, labels)

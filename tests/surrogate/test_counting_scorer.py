@@ -7,17 +7,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from exact_scorer import EXACT, exact_scorer
+from small_tasks import tasks_of
 
 import jaxarc
 from jaxarc import constants as c
-from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.experts.lookahead import look_ahead
 from jaxarc.surrogate import bit_counts as bits
 from jaxarc.surrogate.bit_counts import Boxes
 from jaxarc.surrogate.candidate_features import describe_boxes, describe_grids
 from jaxarc.surrogate.scorers import CountingScorer, Grids, choose_box
-from jaxarc.tasks import RawTask
 
 SHAPE, COUNT = (6, 7), 96
 score = jax.jit(lambda model, grids, operation, boxes: model.score(grids, operation, boxes))
@@ -120,9 +119,8 @@ def make_world():
     grid = lambda: cut(draw_grid(draw))
     pairs = [(grid(), grid()) for _ in range(7)]
     pairs.append((pairs[0][1], pairs[0][1]))  # solved from the start
-    tasks = TaskSet("random", tuple(RawTask(f"t{i}", (pair,), (pair,)) for i, pair in enumerate(pairs)))
     return jaxarc.make(
-        tasks, selection_format="bbox", reveal_target=True, include_input=True, history_enabled=False,
+        tasks_of(*pairs), selection_format="bbox", reveal_target=True, include_input=True, history_enabled=False,
         max_grid_height=SHAPE[0], max_grid_width=SHAPE[1], invalid_action_policy="noop",
     )  # fmt: skip
 

@@ -4,14 +4,13 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_tasks import tasks_of
 
 import jaxarc
 from jaxarc import constants as c
-from jaxarc.datasets import TaskSet
 from jaxarc.envs.structured_actions import BboxAction
 from jaxarc.surrogate.agreement import agreement
 from jaxarc.surrogate.held_out import PlayedPairs, play_held_out
-from jaxarc.tasks import RawTask
 
 
 class PaintThenSubmit(eqx.Module):
@@ -27,8 +26,7 @@ class PaintThenSubmit(eqx.Module):
 @pytest.mark.parametrize(("color", "solved", "mean_steps"), [(5, 0.5, 1.0), (7, 0.0, None)])
 def test_each_held_out_pair_is_played_once_and_steps_count_where_it_is_solved(color, solved, mean_steps):
     # The second needs a submit alone; of the first two steps are wasted.
-    grids = {output: (np.full((2, 2), start), np.full((2, 2), output)) for start, output in ((0, 4), (5, 5))}
-    tasks = TaskSet("two", tuple(RawTask(f"t{output}", (pair,), (pair,)) for output, pair in grids.items()))
+    tasks = tasks_of(*((np.full((2, 2), start), np.full((2, 2), output)) for start, output in ((0, 4), (5, 5))))
     rules = {"selection_format": "bbox", "max_grid_height": 2, "max_grid_width": 2, "max_episode_steps": 3}
     _, params = jaxarc.make(tasks, invalid_action_policy="noop", start_grid="input", include_step_count=True, **rules)
     assert play_held_out(PaintThenSubmit(color), params) == PlayedPairs(solved, mean_steps)

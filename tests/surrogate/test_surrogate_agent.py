@@ -4,14 +4,13 @@ import equinox as eqx
 import jax
 import numpy as np
 from exact_scorer import EXACT, exact_scorer
+from small_tasks import tasks_of
 
 import jaxarc
-from jaxarc.datasets import TaskSet
 from jaxarc.experts.candidates import candidates_of_canvas
 from jaxarc.experts.canvas_state import canvas_of_observation
 from jaxarc.parallel import rollout
 from jaxarc.surrogate import CountingScorer, SurrogateAgent
-from jaxarc.tasks import RawTask
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
 SIDE, COUNT = 5, 32
@@ -21,12 +20,11 @@ def make_world(**rules):
     draw = np.random.default_rng(1)
     grid = lambda: draw.integers(0, 3, draw.integers(2, SIDE + 1, 2))
     pairs = [(grid(), grid()) for _ in range(4)]
-    tasks = TaskSet("random", tuple(RawTask(f"t{i}", (pair,), (pair,)) for i, pair in enumerate(pairs)))
     settings = {
         "selection_format": "bbox", "reveal_target": True, "include_input": True, "history_enabled": False,
         "max_grid_height": SIDE, "max_grid_width": SIDE, "invalid_action_policy": "noop",
     }  # fmt: skip
-    return jaxarc.make(tasks, **(settings | rules))
+    return jaxarc.make(tasks_of(*pairs), **(settings | rules))
 
 
 def test_with_exact_worths_it_solves_every_pair():

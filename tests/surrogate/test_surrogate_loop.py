@@ -1,6 +1,5 @@
 """A short run of a surrogate: what it reports, writes and keeps when it is stopped, and how it goes on."""
 
-import dataclasses
 import threading
 
 import equinox as eqx
@@ -8,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_run import same, without_clocks
 
 from jaxarc.config import CheckpointConfig, SurrogateConfig, SurrogateTrainingConfig
 from jaxarc.runs import RunFolder, TrainingDivergedError
@@ -97,15 +97,6 @@ def whole():
 @pytest.fixture
 def folder(tmp_path):
     return RunFolder(tmp_path)
-
-
-def without_clocks(reports):
-    return [dataclasses.replace(report, seconds=0.0, examples_per_second=None) for report in reports]
-
-
-def same(first, second):
-    leaves = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
-    return all(np.array_equal(a, b) for a, b in leaves)
 
 
 def test_the_surrogate_comes_closer_to_its_expert_and_the_reports_tell_so(whole):

@@ -91,28 +91,24 @@ def test_mini_arc_reads_null_as_black_and_digits_in_quotes_as_colors(tmp_path):
     assert task.train[0][0].tolist() == [[0, 7]]
 
 
-@pytest.mark.parametrize("cell", ["10", "", "a", "-1", [7], 7.0, True])
-def test_mini_arc_takes_no_other_strings_for_colors(tmp_path, cell):
+def task_with(cell) -> dict:
     pair = {"input": [[cell]], "output": [[1]]}
-    path = write_folder(tmp_path, {"a_l6afz9x759u8lp4kgq.json": {"train": [pair], "test": [pair]}})
-    with pytest.raises(TaskFormatError, match="train pair 0 input, row 0, column 0"):
-        read_archive(path, ARCHIVES["mini-arc"], "mini-arc")
+    return {"train": [pair], "test": [pair]}
 
 
-@pytest.mark.parametrize(
-    "data", [[], 1, {"train": 3, "test": []}, {"train": [4]}, {"train": [{"input": 1}], "test": 1}]
-)
-def test_mini_arc_reports_what_is_no_task(tmp_path, data):
-    path = write_folder(tmp_path, {"a_l6afz9x759u8lp4kgq.json": data})
-    with pytest.raises(TaskFormatError, match="l6afz9x759u8lp4kgq"):
-        read_archive(path, ARCHIVES["mini-arc"], "mini-arc")
+NO_TASKS = {
+    "mini-arc": [{"train": 3, "test": []}, {"train": [4]}, {"train": [{"input": 1}], "test": 1}, [], 1],
+    "mini-arc: train pair 0 input, row 0, column 0": map(task_with, ["10", "", "a", "-1", [7], 7.0, True]),
+    "concept-arc: null": [task_with(None)],
+}
 
 
-def test_elsewhere_null_is_an_error(tmp_path):
-    pair = {"input": [[None]], "output": [[1]]}
-    path = write_folder(tmp_path, {"Copy/Copy1.json": {"train": [pair], "test": [pair]}})
-    with pytest.raises(TaskFormatError, match="null"):
-        read_archive(path, ARCHIVES["concept-arc"], "concept-arc")
+@pytest.mark.parametrize(("refusal", "data"), [(key, data) for key, found in NO_TASKS.items() for data in found])
+def test_what_is_no_task_is_named(tmp_path, refusal, data):
+    name, _, words = refusal.partition(": ")
+    file = "a_l6afz9x759u8lp4kgq.json" if name == "mini-arc" else "Copy/Copy1.json"
+    with pytest.raises(TaskFormatError, match=rf"{file}: .*{words}"):
+        read_archive(write_folder(tmp_path, {file: data}), ARCHIVES[name], name)
 
 
 def test_another_set_under_a_pinned_name_is_refused_and_both_digests_are_named(tmp_path):

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from small_tasks import TASK
 
 from jaxarc.datasets import (
     DatasetVersion,
-    NotInstalledError,
     TaskSet,
     UnknownDatasetError,
     catalogue,
@@ -20,7 +20,6 @@ from jaxarc.datasets.installed import install, installed_path
 from jaxarc.datasets.published import find_mismatches
 from jaxarc.tasks import RawTask, TaskFormatError
 
-TASK = {"train": [{"input": [[1]], "output": [[2]]}], "test": [{"input": [[1]], "output": [[2]]}]}
 ARC_AGI = ["arc-agi-1/training", "arc-agi-1/evaluation", "arc-agi-2/training", "arc-agi-2/evaluation"]
 
 
@@ -101,24 +100,6 @@ def test_unknown_name_lists_the_known_ones(name):
     message = str(caught.value)
     assert message.startswith(f"no dataset, file or folder {name!r}")
     assert all(known in message for known in (*ARC_AGI, "concept-arc/corpus", "mini-arc", "procedural/<rule>"))
-
-
-def test_the_name_of_a_dataset_in_parts_lists_its_parts():
-    with pytest.raises(UnknownDatasetError, match=r"'arc-agi-1' has 2 parts: 'arc-agi-1/training' and"):
-        load_tasks("arc-agi-1")
-
-
-def test_unknown_version_lists_the_versions():
-    with pytest.raises(UnknownDatasetError, match=r"'v2'.*aa922be, kaggle2024, kaggle2019"):
-        load_tasks("arc-agi-1/training@v2")
-    with pytest.raises(UnknownDatasetError, match=r"'mini-arc'.*'1'"):
-        load_tasks("mini-arc@1")
-
-
-def test_what_is_not_installed_says_how_to_get_it():
-    for name in ("concept-arc", "concept-arc/corpus", "mini-arc:first 2"):
-        with pytest.raises(NotInstalledError, match=r"jaxarc tasks download (concept|mini)-arc"):
-            load_tasks(name)
 
 
 def test_parts_of_concept_arc_are_chosen_from_the_installed_set():

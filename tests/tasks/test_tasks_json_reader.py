@@ -3,9 +3,9 @@
 import gc
 import json
 import os
-import re
 
 import pytest
+from small_tasks import write_json
 
 from jaxarc.datasets import load_tasks
 from jaxarc.datasets.json_files import read_json
@@ -16,14 +16,8 @@ GRID = [[1, 2, 3], [4, 5, 6]]
 TASK = {"train": [{"input": GRID, "output": [[7]]}], "test": [{"input": [[0]], "output": GRID}]}
 
 
-def write(path, data=TASK):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(data))
-    return path
-
-
 def test_one_file_is_a_set_of_one_task(tmp_path):
-    tasks = read_json(write(tmp_path / "abc.json"))
+    tasks = read_json(write_json(tmp_path / "abc.json", TASK))
     assert tasks.task_ids == ("abc",)
     task = tasks.raw_task("abc")
     assert task.train[0][0].tolist() == GRID
@@ -33,29 +27,29 @@ def test_one_file_is_a_set_of_one_task(tmp_path):
 
 def test_folder_is_read_recursively_in_the_order_of_paths(tmp_path):
     for name in ("b/x.json", "a/z.json", "c.json", "a/deep/y.json"):
-        write(tmp_path / name)
+        write_json(tmp_path / name, TASK)
     assert read_json(tmp_path).task_ids == ("y", "z", "x", "c")
 
 
-def test_two_files_of_one_id_are_refused_by_name(tmp_path):
-    write(tmp_path / "a" / "same.json")
-    write(tmp_path / "b" / "same.json")
-    with pytest.raises(TaskFormatError, match="two files give the task id 'same'") as caught:
-        read_json(tmp_path)
-    assert str(tmp_path / "a" / "same.json") in str(caught.value)
-    assert str(tmp_path / "b" / "same.json") in str(caught.value)
+WRONG_CELL = {**TASK, "train": [*TASK["train"], {"input": [[0, 0], [0, None]], "output": [[1]]}]}
 
 
-def test_folder_without_tasks_is_refused(tmp_path):
-    with pytest.raises(TaskFormatError, match=r"has no \*\.json file"):
-        read_json(tmp_path)
-
-
-def test_message_names_file_pair_row_and_column(tmp_path):
-    data = {**TASK, "train": [*TASK["train"], {"input": [[0, 0], [0, None]], "output": [[1]]}]}
-    file = write(tmp_path / "bad.json", data)
-    place = re.escape(f"{file}: train pair 1 input, row 1, column 1: got null (None)")
-    with pytest.raises(TaskFormatError, match=place):
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({}, r"has no \*\.json file"),
+        ({"a/same.json": TASK, "b/same.json": TASK}, r"'same': .*/a/same\.json .*/b/same\.json"),
+        ({"a.json": TASK, "many.json": {"a": TASK}}, "two files give the task id 'a'"),
+        ({"bad.json": WRONG_CELL}, r"/bad\.json: train pair 1 input, row 1, column 1: got null \(None\)"),
+        ({"many.json": {"good": TASK, "bad": {**TASK, "test": []}}}, r"/many\.json: bad: 'test' has no pairs"),
+        ({"many.json": {"good": TASK, "note": "hello"}}, "note: a task is a JSON object"),
+    ],
+    ids=["no-file", "two-files", "file-and-mapping", "cell", "no-test", "note"],
+)
+def test_a_folder_that_cannot_be_read_says_why(tmp_path, files, words):
+    for name, data in files.items():
+        write_json(tmp_path / name, data)
+    with pytest.raises(TaskFormatError, match=words):
         load_tasks(tmp_path)
 
 
@@ -87,12 +81,12 @@ def test_damaged_file_is_refused_by_name(tmp_path, content, message):
 
 @pytest.mark.parametrize("text", ["a note: with colons", "\ud800", "[1, 2]: [3]"])
 def test_colons_and_odd_letters_in_strings_change_nothing(tmp_path, text):
-    file = write(tmp_path / "noted.json", {**TASK, "note": text})
+    file = write_json(tmp_path / "noted.json", {**TASK, "note": text})
     assert read_json(file).raw_task("noted").train[0][0].tolist() == GRID
 
 
 def test_reading_leaves_the_garbage_collector_as_it_was(tmp_path):
-    file = write(tmp_path / "a.json")
+    file = write_json(tmp_path / "a.json", TASK)
     read_json(file)
     assert gc.isenabled()
     gc.disable()
@@ -104,26 +98,13 @@ def test_reading_leaves_the_garbage_collector_as_it_was(tmp_path):
 
 
 def test_mapping_from_id_to_task_is_a_set(tmp_path):
-    file = write(tmp_path / "many.json", {"b": TASK, "a": TASK})
+    file = write_json(tmp_path / "many.json", {"b": TASK, "a": TASK})
     assert read_json(file).task_ids == ("b", "a")
-    file = write(tmp_path / "many.json", {"good": TASK, "bad": {**TASK, "test": []}})
-    with pytest.raises(TaskFormatError, match=re.escape(f"{file}: bad: 'test' has no pairs")):
-        read_json(file)
-    write(tmp_path / "many.json", {"good": TASK, "note": "hello"})
-    with pytest.raises(TaskFormatError, match="note: a task is a JSON object"):
-        read_json(file)
-
-
-def test_id_of_a_file_and_of_a_mapping_must_differ(tmp_path):
-    write(tmp_path / "a.json")
-    write(tmp_path / "many.json", {"a": TASK})
-    with pytest.raises(TaskFormatError, match="two files give the task id 'a'"):
-        read_json(tmp_path)
 
 
 def test_concept_is_the_subfolder(tmp_path):
-    write(tmp_path / "Copy" / "a.json")
-    write(tmp_path / "b.json")
+    write_json(tmp_path / "Copy" / "a.json", TASK)
+    write_json(tmp_path / "b.json", TASK)
     assert {task.task_id: task.concept for task in read_json(tmp_path)} == {"a": "Copy", "b": ""}
     assert read_json(tmp_path / "Copy" / "a.json").tasks[0].concept == ""
 

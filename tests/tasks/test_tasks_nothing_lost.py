@@ -4,20 +4,13 @@ import json
 import zipfile
 
 import pytest
+from small_tasks import PAIR, TASK, write_json
 
 from jaxarc.datasets import load_tasks, read_json
 from jaxarc.datasets.archives import SkippedFilesWarning, read_zip
 from jaxarc.tasks import RawTask, TaskFormatError
 
-PAIR = {"input": [[1]], "output": [[2]]}
-TASK = {"train": [PAIR], "test": [PAIR]}
 PAIRS = [PAIR, PAIR, PAIR]
-
-
-def write(path, data=TASK):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(data if isinstance(data, str) else json.dumps(data))
-    return path
 
 
 @pytest.mark.parametrize(
@@ -25,14 +18,14 @@ def write(path, data=TASK):
 )
 def test_parts_of_a_task_under_other_names_are_no_tasks(tmp_path, keys):
     data = dict.fromkeys(keys, PAIRS)
-    for given in (data, write(tmp_path / "t.json", data), [data]):
+    for given in (data, write_json(tmp_path / "t.json", data), [data]):
         with pytest.raises(TaskFormatError, match="'train'"):
             load_tasks(given)
 
 
 def test_tasks_may_have_the_names_of_parts(tmp_path):
     data = {"train": TASK, "test": TASK, "other": TASK}
-    for given in (data, write(tmp_path / "t.json", data)):
+    for given in (data, write_json(tmp_path / "t.json", data)):
         assert load_tasks(given).task_ids == ("train", "test", "other")
     assert load_tasks({"test1": PAIRS, "test2": PAIRS}).task_ids == ("test1", "test2")
 
@@ -50,15 +43,15 @@ def test_tasks_of_a_list_keep_the_ids_that_they_have(tmp_path):
     listed = [{**TASK, "id": "a"}, {**TASK, "task_id": "b"}, TASK]
     assert load_tasks(listed).task_ids == ("a", "b", "task-2")
     assert load_tasks(listed[0]).task_ids == ("a",)
-    assert load_tasks(write(tmp_path / "t.json", listed)).task_ids == ("a", "b", "t-2")
+    assert load_tasks(write_json(tmp_path / "t.json", listed)).task_ids == ("a", "b", "t-2")
     with pytest.raises(TaskFormatError, match="'a'"):
-        load_tasks(write(tmp_path / "t.json", [listed[0], listed[0]]))
+        load_tasks(write_json(tmp_path / "t.json", [listed[0], listed[0]]))
 
 
 def test_links_to_folders_are_followed_once(tmp_path):
-    write(tmp_path / "store" / "a.json")
+    write_json(tmp_path / "store" / "a.json")
     folder = tmp_path / "set"
-    write(folder / "evaluation" / "b.json")
+    write_json(folder / "evaluation" / "b.json")
     (folder / "training").symlink_to(tmp_path / "store")
     (folder / "again").symlink_to(folder / "evaluation")
     (folder / "evaluation" / "up").symlink_to(folder)
@@ -72,7 +65,7 @@ def test_links_to_folders_are_followed_once(tmp_path):
 
 @pytest.mark.parametrize("ending", [".JSON", ".Json"])
 def test_the_case_of_an_ending_does_not_matter(tmp_path, ending):
-    write(tmp_path / f"T3{ending}")
+    write_json(tmp_path / f"T3{ending}")
     assert read_json(tmp_path).task_ids == ("T3",)
     assert read_json(tmp_path / f"T3{ending}").task_ids == ("T3",)
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
@@ -85,8 +78,8 @@ SKIPPED = ("more.jsonl", "more.JSONL", "deep/more.csv", "more.json.gz", "more.zi
 
 @pytest.mark.parametrize("name", SKIPPED)
 def test_files_that_may_hold_tasks_are_not_skipped_in_silence(tmp_path, name):
-    write(tmp_path / "set" / "a.json")
-    write(tmp_path / "set" / name, "{}")
+    write_json(tmp_path / "set" / "a.json")
+    write_json(tmp_path / "set" / name, "{}")
     with pytest.warns(SkippedFilesWarning) as caught:
         assert read_json(tmp_path / "set").task_ids == ("a",)
     assert [name in str(warning.message) for warning in caught] == [True]
@@ -98,15 +91,15 @@ def test_files_that_may_hold_tasks_are_not_skipped_in_silence(tmp_path, name):
 
 
 def test_what_holds_no_tasks_is_skipped_in_silence(tmp_path):
-    write(tmp_path / "a.json")
+    write_json(tmp_path / "a.json")
     for name in ("README.md", "LICENSE", "._a.json", ".git/x.json", "picture.png", ".DS_Store"):
-        write(tmp_path / name, "{}")
+        write_json(tmp_path / name, "{}")
     assert read_json(tmp_path).task_ids == ("a",)
 
 
 def test_tasks_named_as_the_files_of_kaggle_are_read(tmp_path):
     for name in ("x_solutions", "x_challenges", "solutions", "metadata"):
-        write(tmp_path / f"{name}.json")
+        write_json(tmp_path / f"{name}.json")
     assert sorted(read_json(tmp_path).task_ids) == ["metadata", "solutions", "x_challenges", "x_solutions"]
 
 

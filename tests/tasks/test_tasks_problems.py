@@ -1,30 +1,20 @@
 """Listing all that is wrong with a folder."""
 
-import json
-
 import pytest
+from small_tasks import PAIR, TASK, write_json
 
 from jaxarc.datasets import find_problems
 from jaxarc.datasets.json_files import read_json
 from jaxarc.tasks import TaskFormatError
 
-PAIR = {"input": [[1]], "output": [[2]]}
-TASK = {"train": [PAIR], "test": [PAIR]}
-
-
-def write(path, data):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(data if isinstance(data, str) else json.dumps(data))
-    return path
-
 
 def test_every_problem_of_every_file_is_listed(tmp_path):
-    write(tmp_path / "a.json", {"train": [{"input": [[10]], "output": [[11]]}], "test": []})
-    write(tmp_path / "b.json", "{")
-    write(tmp_path / "c.json", TASK)
-    write(tmp_path / "deep" / "c.json", TASK)
+    write_json(tmp_path / "a.json", {"train": [{"input": [[10]], "output": [[11]]}], "test": []})
+    write_json(tmp_path / "b.json", "{")
+    write_json(tmp_path / "c.json", TASK)
+    write_json(tmp_path / "deep" / "c.json", TASK)
     (tmp_path / "d.json").symlink_to("nowhere")
-    write(tmp_path / "e.json", {"good": TASK, "bad": {"train": [PAIR]}})
+    write_json(tmp_path / "e.json", {"good": TASK, "bad": {"train": [PAIR]}})
     found = [(problem.file.name, problem.task_id) for problem in find_problems(tmp_path)]
     assert found == [
         ("a.json", "a"),

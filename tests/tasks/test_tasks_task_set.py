@@ -9,7 +9,7 @@ import pytest
 
 from jaxarc.datasets import TaskSet
 from jaxarc.datasets.selectors import SubsetError
-from jaxarc.tasks import RawTask, UnknownTaskError, buffer_of_task, task_id_of
+from jaxarc.tasks import RawTask, buffer_of_task, task_id_of
 
 
 def square(task_id, side, train=2, test=1, color=1):
@@ -34,23 +34,12 @@ def test_tasks_are_found_by_index_id_and_slice(tasks):
     assert tasks[np.int64(1)].task_id == "five"
     assert tasks[1:].task_ids == ("five", "three")
     assert tasks.on_canvas((6, 8))[:2].grid_shape == (6, 8)
-    with pytest.raises(IndexError, match=r"0\.\.2, got the index 3"):
-        _ = tasks[3]
-    with pytest.raises(UnknownTaskError, match="did you mean 'three'"):
-        _ = tasks["thre"]
-    with pytest.raises(ValueError, match="empty"):
-        _ = tasks[3:]
-    with pytest.raises(TypeError):
-        _ = tasks[1.0]
 
 
 def test_a_sample_has_different_tasks_and_depends_on_the_key_alone(tasks):
     assert sorted(tasks.sample(7, 3).task_ids) == ["five", "three", "two"]
     assert tasks.sample(7, 2).task_ids == tasks.sample(jax.random.key(7), 2).task_ids
     assert {tasks.sample(seed)[0].task_id for seed in range(20)} == set(tasks.task_ids)
-    for count in (0, 4):
-        with pytest.raises(ValueError, match=f"count={count}"):
-            tasks.sample(0, count)
 
 
 def test_a_split_has_every_task_once_in_its_order_and_depends_on_the_key_alone(mixed):
@@ -62,9 +51,6 @@ def test_a_split_has_every_task_once_in_its_order_and_depends_on_the_key_alone(m
     assert len({held_out.task_ids for _, held_out in splits.values()}) > 1
     for same in (mixed.split(0.75, 5), mixed.split(3, jax.random.key(5))):
         assert [part.task_ids for part in same] == [part.task_ids for part in splits[5]]
-    for size in (0, 4, 0.01, 1.0):
-        with pytest.raises(ValueError, match=rf"'mixed'.*1\.\.3.*size={size}"):
-            mixed.split(size)
 
 
 def test_the_name_of_a_part_says_how_many_tasks_of_the_whole_set_it_has(mixed):
@@ -78,8 +64,6 @@ def test_the_sum_of_two_sets_has_the_tasks_of_both(tasks, mixed):
     assert both.task_ids == tasks.task_ids + mixed.task_ids
     assert both.grid_shape == (9, 9)
     assert (tasks.on_canvas((9, 9)) + mixed).grid_shape == (8, 8)
-    with pytest.raises(ValueError, match=r"'two'.*unique"):
-        tasks + tasks[:1]
     with pytest.raises(TypeError):
         tasks + tasks[0]
 
@@ -98,8 +82,6 @@ def test_chosen_canvas_serves_tasks_buffer_and_selections(tasks):
     assert wide.buffer().grid_shape == (6, 8)
     assert wide.select(max_side=2).buffer().grid_shape == (6, 8)
     assert tasks.select(max_side=2).buffer().grid_shape == (2, 2)
-    with pytest.raises(ValueError, match=r"each 1\.\.30"):
-        tasks.on_canvas((6, 80))
 
 
 def test_select_by_size_keeps_tasks_whose_grids_all_fit(tasks):
@@ -169,10 +151,6 @@ def test_tasks_that_do_not_fit_are_refused_or_skipped(mixed):
     assert skipped.task_ids == ("s2", "grown")
     assert skipped.buffer().grid_shape == (4, 4)
     assert mixed.fit((8, 9)).grid_shape == (8, 9)
-    with pytest.raises(ValueError, match=r"too_large.*'refuse', 'skip'.*'drop'"):
-        mixed.fit((4, 4), too_large="drop")
-    with pytest.raises(SubsetError, match="no task of 'mixed' fits the canvas 1x1"):
-        mixed.fit((1, 1), too_large="skip")
 
 
 def test_buffer_lists_demonstrations_then_tests_task_by_task(tasks):
@@ -213,16 +191,10 @@ def test_a_part_of_a_sum_is_named_with_the_counts_of_the_sum():
     assert first[:3][:2].name == "a (2 of 4 tasks)"
 
 
-def test_a_split_takes_the_numbers_of_numpy_and_names_what_is_no_number():
+def test_a_split_takes_the_numbers_of_numpy():
     tasks = named_set("a", 4)
     for size, key in ((np.int64(2), 0), (np.float32(0.5), np.int64(0)), (0.5, 0)):
         assert tasks.split(size, key)[0].task_ids == tasks.split(2)[0].task_ids
-    for size in ("3", None, True, [2]):
-        with pytest.raises(TypeError, match="size must be a count of tasks or a share"):
-            tasks.split(size)
-    for size in (float("nan"), np.inf, 4, -1, 0.01):
-        with pytest.raises(ValueError, match="size="):
-            tasks.split(size)
 
 
 def test_by_size_puts_each_task_on_the_smallest_canvas_that_holds_it(mixed):
@@ -236,17 +208,3 @@ def test_by_size_puts_each_task_on_the_smallest_canvas_that_holds_it(mixed):
     every = [group.grid_shape[0] for group in mixed.by_size()]
     assert every == sorted(set(largest.values()))  # fewer than five sizes: each has its own canvas
     assert len(mixed.by_size([1, 2, 3, 29, 30])) < 5  # a canvas without a task is left out
-
-
-@pytest.mark.parametrize(
-    ("sides", "words"),
-    [
-        ([4], r"needs a canvas of \d+x\d+, and the largest is 4; add \d+ to the sides \[4\]"),
-        ([], r"and the largest is 0"),
-        ([30, 4], r"the sides of canvases must rise, got \[30, 4\]"),
-        ([0, 30], r"1\.\.30"),
-    ],
-)
-def test_by_size_refuses_canvases_that_do_not_rise_or_hold_too_little(mixed, sides, words):
-    with pytest.raises(ValueError, match=words):
-        mixed.by_size(sides)

@@ -7,20 +7,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from small_tasks import tasks_of
 
 import jaxarc
 from jaxarc.constants import FILL, FLIP_LEFT_RIGHT, RESIZE, SUBMIT
-from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction, MaskAction, PointAction
 from jaxarc.envs.action_masks import MAX_FLAT_ACTIONS, FlatActionCodec
-from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, FlatActions
 
 H, W = CANVAS = (2, 3)
 OPERATIONS = (FILL + 4, FLIP_LEFT_RIGHT, RESIZE, SUBMIT)
 ONE = np.array([[1, 2], [3, 4]])
-TASKS = TaskSet("flat", (RawTask("flat/one", ((ONE, ONE.T),), ((ONE, ONE.T),)),))
+TASKS = tasks_of((ONE, ONE.T))
 BOXES = [  # numbered by hand: top, bottom, left, right
     (top, left, bottom, right)
     for top, bottom in [(0, 0), (0, 1), (1, 1)]
@@ -97,22 +96,6 @@ def test_number_out_of_range_is_an_invalid_action(number):
     assert info["invalid_action"]
     assert after.step_count == 1
     np.testing.assert_array_equal(seen, observation)
-
-
-@pytest.mark.parametrize(("number", "said"), [(72, "72: it must be in \\[0, 71\\]"), (-3, "-3: it must be in")])
-def test_number_out_of_range_raises_when_the_policy_says_so(number, said):
-    _, flat, params = make(invalid_action_policy="raise")
-    state, _ = flat.reset(jax.random.key(3), params)
-    with pytest.raises(RuntimeError, match=f"Invalid flat action {said}"):
-        flat.step(state, number, params)
-
-
-@pytest.mark.parametrize("action", [BboxAction(SUBMIT, 0, 0, 0, 0), 1.0, True, np.float32(2)], ids=str)
-def test_what_is_no_integer_is_refused(action):
-    _, flat, params = make()
-    state, _ = flat.reset(jax.random.key(3), params)
-    with pytest.raises(TypeError, match="a flat action is"):
-        flat.step(state, action, params)
 
 
 def test_auto_reset_gives_the_same_inside_and_outside_under_vmap_and_scan():

@@ -6,13 +6,12 @@ import jax
 import numpy as np
 import pytest
 from compiling import EXECUTORS
+from small_tasks import tasks_of
 
 import jaxarc
 from jaxarc.adapters import GymnasiumEnv, GymnasiumVectorEnv
 from jaxarc.constants import SUBMIT
-from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction
-from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics, FlatActions, Trials, Wrapper
 
@@ -20,13 +19,7 @@ CANVAS = (2, 3)
 LAST_TASK = 2
 BONUS = 16.0  # a sum with it is exact
 SUBMITS = BboxAction(SUBMIT, 0, 0, 0, 0)
-TASKS = TaskSet(
-    "solid",
-    tuple(
-        RawTask(f"solid/{c}", ((np.full((2, 2), c), np.full((2, 2), 9)),), ((np.full((2, 2), c), np.full((2, 2), 9)),))
-        for c in (1, 2, 3)
-    ),
-)
+TASKS = tasks_of(*((np.full((2, 2), color), np.full((2, 2), 9)) for color in (1, 2, 3)))
 
 
 @jax.tree_util.register_dataclass

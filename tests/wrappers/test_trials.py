@@ -197,15 +197,6 @@ def test_observations_lie_in_their_space():
     assert not bool(space.contains({**observation, "trial_index": jnp.int32(3)}))
 
 
-def test_wrong_use_is_refused():
-    params = make_params()
+def test_a_pair_is_not_chosen():
     with pytest.raises(ValueError, match="pair_index=1"):
-        ENV.reset(jax.random.key(0), params, 0, 1)
-    plain = dataclasses.replace(params, config=params.config.with_fields(mode="train"))
-    with pytest.raises(ValueError, match=r"Trials needs episode\.mode='trials', got 'train'"):
-        ENV.reset(jax.random.key(0), plain)
-    for field in ("allow_demo_switching", "reveal_target"):
-        with pytest.raises(ValueError, match="trials"):
-            make_params(**{field: True})
-    with pytest.raises(ValueError, match="start_grid='partial'"):
-        make_params(start_grid="partial")
+        ENV.reset(jax.random.key(0), make_params(), 0, 1)

@@ -9,12 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from reference.cases import random_boxes, random_operations
+from small_tasks import tasks_of
 
 import jaxarc
 from jaxarc.constants import SUBMIT
-from jaxarc.datasets import TaskSet
 from jaxarc.envs import BboxAction
-from jaxarc.tasks import RawTask
 from jaxarc.testing import create_test_config
 from jaxarc.wrappers import AutoReset, EpisodeStatistics
 
@@ -23,13 +22,7 @@ B, S = 40, 24
 FILL_ALL = (0, 0, 1, 2)
 
 
-def solid(color):
-    return np.full((2, 2), color)
-
-
-TASKS = TaskSet(
-    "solid", tuple(RawTask(f"solid/{c}", ((solid(c), solid(9)),), ((solid(c), solid(9)),)) for c in (1, 2, 3))
-)
+TASKS = tasks_of(*((np.full((2, 2), color), np.full((2, 2), 9)) for color in (1, 2, 3)))
 
 
 @functools.cache
