@@ -126,6 +126,8 @@ def test_too_few_rules_say_how_many_there_are(short_jobs):
     same = Scenes.of([[np.array([[1]])], [np.array([[2]])]])
     with pytest.raises(TooFewRulesError, match=r"after 0 rules .* 5 of training"):
         list(draw_rules(same, {"training": 5}, 2, 0))
+    with pytest.raises(ValueError, match="a side of 2, and the canvas is 1"):
+        next(draw_rules(few, {"training": 5}, 1, 0))
     with pytest.raises(TooFewRulesError, match="no input fits the canvas"):
         Scenes.of([[], []])
 

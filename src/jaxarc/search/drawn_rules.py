@@ -150,9 +150,12 @@ def draw_rules(
 
     Raises:
         TooFewRulesError: hardly any rule is new. Says how many there are.
+        ValueError: an input is larger than the canvas.
         NativeLibraryError: the library of the search is neither installed nor can it be built.
         JobsError: no process comes up.
     """
+    if scenes.sizes.max() > canvas:
+        raise ValueError(f"an input has a side of {scenes.sizes.max()}, and the canvas is {canvas}; leave it out")
     seen: set[int] = set()
     left = Counter(counts)
     for drawn in _in_order((scenes, canvas, seed, held_out), processes):
