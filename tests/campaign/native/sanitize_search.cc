@@ -5,6 +5,7 @@
 
 #include "search/features.h"
 #include "search/growth.h"
+#include "search/rules.h"
 #include "search/tables.h"
 
 using namespace jaxarc::search;
@@ -111,6 +112,38 @@ void grow(int round) {
   learner.learn(inputs, outputs, rules);
 }
 
+// Rules of random words on random grids of a few tasks.
+void draw_rules(int round) {
+  const int canvas = round % 10 == 0 ? kLargest : 1 + below(12);
+  Graph graph(kLargest, 1);
+  graph.declare("crop", "", "", 2, false);
+  graph.declare("item", "1", "", 1, false);  // ends a list
+  std::vector<int32_t> functions = {0, 1};
+  for (int word = 0; word < 30; word++) {
+    declare_random(graph);
+    functions.push_back(functions.back() + below(2));
+  }
+  std::vector<Cell> cells;
+  std::vector<int32_t> sizes, members = {0};
+  std::vector<int64_t> first;
+  for (int task = 1 + below(4); task > 0; task--) {
+    const int count = 1 + below(4);
+    for (int i = 0; i < count; i++) {
+      const Picture grid = random_grid(canvas);
+      first.push_back(static_cast<int64_t>(cells.size()));
+      sizes.insert(sizes.end(), {grid.height, grid.width});
+      cells.insert(cells.end(), grid.cells, grid.cells + grid.size());
+    }
+    members.push_back(members.back() + count);
+  }
+  const Sources sources = {cells.data(), sizes.data(), first.data(), members.data(), members.size() - 1};
+  int64_t num_cells = 0;
+  RuleMaker(graph, sources, functions.data(), canvas, 16)
+      .make(static_cast<uint64_t>(round), 200, [&](int64_t, const Rule&, const auto&, const auto& answers) {
+        for (const Answer& one : answers) num_cells += one.height * one.width;
+      });
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -119,6 +152,7 @@ int main(int count, char** arguments) {
     play(round);
     if (round % 10 < 2) grow(round);
     if (round % 10 < 2) tabulate(round);
+    if (round % 10 < 2) draw_rules(round);
   }
   std::printf("%d random searches\n", rounds);
 }
