@@ -7,9 +7,7 @@ import time
 import pytest
 from killable_training import arrays_of
 from process_group import TRAIN, ProcessGroup, places
-from small_run import reports_of, small_run, write_small_tasks
-
-from jaxarc.runs import RunFolder
+from small_run import only_folder, reports_of, small_run, write_small_tasks
 
 UPDATES = 30
 HEARTBEAT = 10  # seconds
@@ -58,11 +56,6 @@ def test_a_run_of_two_processes_that_is_killed_and_stopped_ends_as_one_process_l
 
 def pair():
     return places(2, num_devices=2, heartbeat_seconds=HEARTBEAT)
-
-
-def only_folder(root):
-    (path,) = root.iterdir()
-    return RunFolder(path)
 
 
 def lines_of(root):

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import pytest
 from adapter_rows import VectorLoop, adapter_rows
+from run_command import run_command
 
 from jaxarc.benchmarks import speed as speed_module
 from jaxarc.benchmarks.core import core_rows
@@ -16,20 +17,18 @@ from jaxarc.benchmarks.fresh_start import start_fresh
 from jaxarc.benchmarks.measure import Row, choose_rows, measure_rows, pinned_to_cores
 from jaxarc.benchmarks.speed import CompiledScan, PythonLoop, Throughput, play_params
 from jaxarc.benchmarks.suite import Budget
-from jaxarc.cli.main import main
 from jaxarc.envs import ArcEnvironment
 
 
 def run(*arguments):
-    with pytest.raises(SystemExit) as exit_info:
-        main(["benchmark", "core", *arguments])
-    return exit_info.value.code
+    return run_command("benchmark", "core", *arguments)
 
 
-def test_a_quick_run_prints_a_table_and_writes_every_row(tmp_path, capsys):
+def test_a_quick_run_prints_a_table_and_writes_every_row(tmp_path):
     path = tmp_path / "deep" / "core.json"
     rows = "steps-bbox-8,state-bytes,buffer-bytes"
-    assert run("--quick", "--sizes", "8", "--rows", rows, "--output", str(path)) == 0
+    result = run("--quick", "--sizes", "8", "--rows", rows, "--output", path)
+    assert result.exit_code == 0
     report = json.loads(path.read_text())
     assert [row["id"] for row in report["rows"]] == rows.split(",")
     for row in report["rows"]:
@@ -39,9 +38,8 @@ def test_a_quick_run_prints_a_table_and_writes_every_row(tmp_path, capsys):
     assert set(report["versions"]) == {"python", "jax", "jaxlib", "equinox", "numpy", "jaxarc"}
     assert report["versions"]["jax"] == jax.__version__
     assert report["quick"]
-    out = capsys.readouterr().out
-    assert all(row in out for row in rows.split(","))
-    assert "steps/s" in out
+    assert all(row in result.stdout for row in rows.split(","))
+    assert "steps/s" in result.stdout
 
 
 def test_the_bytes_are_those_of_real_arrays():
@@ -55,17 +53,18 @@ def test_the_bytes_are_those_of_real_arrays():
     ]
 
 
-def test_an_unknown_row_is_answered_with_the_known_ones(capsys):
-    assert run("--rows", "state-byte") == 2
-    error = " ".join(capsys.readouterr().err.replace("│", " ").split())
+def test_an_unknown_row_is_answered_with_the_known_ones():
+    result = run("--rows", "state-byte")
+    assert result.exit_code == 2
+    error = " ".join(result.stderr.replace("│", " ").split())
     assert "no row 'state-byte'; did you mean 'state-bytes'" in error
     assert "steps-bbox-1024" in error
 
 
 @pytest.mark.parametrize("sizes", ["", "0", "64,-1"])
-def test_a_wrong_batch_size_is_refused(sizes, capsys):
-    assert run("--sizes", sizes) == 2
-    assert "is no batch size" in capsys.readouterr().err
+def test_a_wrong_batch_size_is_refused(sizes):
+    result = run("--sizes", sizes)
+    assert (result.exit_code, "is no batch size" in result.stderr) == (2, True)
 
 
 def test_the_process_is_pinned_to_the_last_cores_and_only_inside(monkeypatch):

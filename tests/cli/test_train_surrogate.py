@@ -7,10 +7,10 @@ import sys
 
 import pytest
 from run_command import run_command
+from small_run import only_folder
 
 from jaxarc.cli.settings import read_experiment
 from jaxarc.config.choices import choices_of, config_folder
-from jaxarc.runs import RunFolder
 from jaxarc.runs.folder import read_reports
 from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment, SurrogateReport
 
@@ -48,11 +48,6 @@ def finished(tmp_path_factory):
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **cache}, timeout=WAITS)
     assert done.returncode == 0, done.stderr
     return only_folder(root), done.stdout
-
-
-def only_folder(root):
-    (path,) = root.iterdir()
-    return RunFolder(path)
 
 
 def succeed(*arguments):

@@ -5,10 +5,9 @@ import time
 import pytest
 from campaign.faults.test_faults import NoDiskError, faulty_disk
 from killable_training import command, prepare, start
-from small_run import small_run, write_small_tasks
+from small_run import only_folder, small_run, write_small_tasks
 
 from jaxarc.agents import read_metrics
-from jaxarc.runs import RunFolder
 from jaxarc.runs.checkpoint import read_checkpoint
 
 UPDATES = 120
@@ -63,8 +62,3 @@ def wait_until(process, happened):
     while not happened() and process.exitcode is None:
         assert time.monotonic() < deadline
         time.sleep(0.001)
-
-
-def only_folder(root):
-    (path,) = root.iterdir()
-    return RunFolder(path)
