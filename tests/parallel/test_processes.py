@@ -9,7 +9,7 @@ from process_group import TRAIN, ProcessGroup, free_address, places
 
 from jaxarc.parallel import allgather_text, any_process, broadcast_flag, require_same
 
-HERE = Path(__file__).parent
+FOLDERS = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 SLOW_TO_LEAVE = f"""
 import time, jax
 from jaxarc.runs import loop
@@ -22,7 +22,7 @@ def check_slowly(experiment):
 loop.require_same_run = check_slowly
 {TRAIN}
 """
-PLAY = f"import sys; sys.path.insert(0, {str(HERE)!r}); import playing_processes as p; p.main(*sys.argv[1:])"
+PLAY = f"import sys; sys.path[:0] = {FOLDERS}; import playing_processes as p; p.main(*sys.argv[1:])"
 
 
 @pytest.fixture(scope="module")

@@ -47,6 +47,13 @@ def answer_of(program, grid):
         return None
 
 
+def test_the_same_rules_are_drawn_on_every_machine(rules):
+    """Other words or scenes make other rules of a seed; users are told then."""
+    program = "drop_single_cells > invert > downscale"
+    assert f"{int(rules.hashes[3]):016x}" == "137489f15cef18ac"
+    assert rules.programs[3] == f"recolor none; size {program}; {program}"
+
+
 def test_programs_make_their_pairs_in_numpy(rules):
     assert len(rules.programs) > 8
     for place, text in enumerate(rules.programs):

@@ -15,7 +15,7 @@ constexpr int kRulePairs = 4;
 constexpr int kSceneTries = 64;          // grids of a task, to find four that differ
 constexpr int kTaskTries = 4096;         // tasks, to find one with four such grids
 constexpr int kCandidatesOfScenes = 64;  // rules that are tried on the same four scenes
-constexpr int kLeastAnswers = 8;         // on probe grids; what nearly never has an answer cannot be told apart
+constexpr int kLeastAnswers = 8;         // on probe grids; two rules that nearly never answer look the same
 constexpr int kLengthWeights[kMostWords] = {1, 4, 8, 8};  // of one, two, three and four words
 
 // Random numbers that depend on a key and their count alone, so that they are the same on every machine.
