@@ -35,7 +35,7 @@ def rules(
     ] = 0,
     replace: Annotated[bool, typer.Option("--replace", help="Replace sets of these names that are there.")] = False,
 ) -> None:
-    """Draw tasks whose rules are programs of one to four functions of the search, no function twice.
+    """Draw tasks whose rules are programs of one to four functions of the search; no two do the same.
 
     Inputs are those of ARC-AGI-1's training tasks, turned and recolored. Each task has three demonstrations and a test;
     its title is the program, and its id a hash of what the rule does. The same seed gives the same files anywhere.

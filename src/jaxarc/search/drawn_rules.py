@@ -1,11 +1,11 @@
-"""Rules drawn at random: programs of one to four words, each with four pairs that it makes, and no function twice.
+"""Rules drawn at random: programs of one to four words, each with four pairs that it makes; no two do the same.
 
 Inputs are those of given tasks, turned, mirrored and recolored. A rule is kept if its four outputs are grids of several
 colors that differ from their inputs and from each other, and no program of one word makes them all, unless it is one.
 Two programs are one rule if they do the same on 64 probe grids, whose hash is the rule's name.
 
 Some functions, pairs of functions and arguments may be held out: rules with them are parts of their own, which training
-never sees. As a function is drawn once only, no rule of a part does what one of another part does.
+never sees. As no two rules do the same, none of a part does what one of another part does.
 """
 
 import functools
@@ -174,17 +174,17 @@ def draw_rules(
 
 
 def draw_batch(scenes: Scenes, canvas: int, seed: int, held_out: HeldOut, batch: int) -> DrawnRules:
-    """Draw and try one batch of rules; a function may come twice."""
+    """Draw and try one batch of rules; two may do the same."""
     words = _words()
     functions = np.unique([word.name for word in words], return_inverse=True)[1].astype(np.int32)
     graph = StateGraph([], LARGEST, words, 0, 0)
-    numbers, hashes = np.empty(_BATCH, np.int64), np.empty(_BATCH, np.uint64)
+    hashes = np.empty(_BATCH, np.uint64)
     chains, sizes = np.empty((_BATCH, _MOST_WORDS + 1), np.int32), np.empty((_BATCH, NUM_PAIRS, 2, 2), np.int32)
     cells = np.empty(sizes.size // 2 * canvas**2, np.uint8)
     num_tasks = len(scenes.members) - 1
     count = call(
         *("rules", graph.address, functions, canvas, _NUM_PROBES, num_tasks, *scenes, (seed << 32) + batch, _BATCH),
-        *(numbers, hashes, chains, sizes, cells),
+        *(hashes, chains, sizes, cells),
     )
     parts, programs = [], []
     for *chain, is_placed in chains[:count].tolist():

@@ -47,7 +47,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {  # name -> the result, then th
     "growth": (_LONG, _LONG, _INTS, _CELLS, _CELLS, _INT, _INT, _BITS),
     "rules": (
         *(_LONG, _POINTER, _INTS, _INT, _LONG, _LONG, _INTS, _INTS, _LONGS, _CELLS, ctypes.c_uint64, _LONG),
-        *(_LONGS, _BITS, _INTS, _INTS, _CELLS),
+        *(_BITS, _INTS, _INTS, _CELLS),
     ),
     "faults": (
         *(None, _LONG, _CELLS, _LONGS, _LONGS, _LONG, _LONGS, _LONGS, _DOUBLES, _BOOLS, _LONG, _LONG, _LONG, _LONG),

@@ -139,7 +139,7 @@ void draw_rules(int round) {
   const Sources sources = {cells.data(), sizes.data(), first.data(), members.data(), members.size() - 1};
   int64_t num_cells = 0;
   RuleMaker(graph, sources, functions.data(), canvas, 16)
-      .make(static_cast<uint64_t>(round), 200, [&](int64_t, const Rule&, const auto&, const auto& answers) {
+      .make(static_cast<uint64_t>(round), 200, [&](const Rule&, const auto&, const auto& answers) {
         for (const Answer& one : answers) num_cells += one.height * one.width;
       });
 }

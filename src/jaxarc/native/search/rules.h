@@ -1,7 +1,7 @@
 // Rules made of words: drawn at random, applied to the same scenes as others, and kept where they make a task.
 //
 // A rule is one to four words and a place: its answer is an image by itself, or stands in a grid of the input's size.
-// What a rule does on fixed probe grids is its hash, so that two texts of the same function are one rule.
+// What a rule does on fixed probe grids is its hash, so that two texts that do the same are one rule.
 #pragma once
 
 #include <unordered_set>
@@ -74,7 +74,7 @@ class RuleMaker {
     while (static_cast<int64_t>(probes_.size()) < num_probes) probes_.push_back(scene(draws, task(draws)));
   }
 
-  // Try rules; call `take(candidate, rule, scenes, answers)` for each that makes a task.
+  // Try rules; call `take(rule, scenes, answers)` for each that makes a task.
   template <typename Take>
   void make(uint64_t key, int64_t count, Take take) {
     Draws draws(key);
@@ -91,7 +91,7 @@ class RuleMaker {
       if (!makes_task(rule, scenes, answers)) continue;
       if (rule.words[1] != kNone && of_one_word.count(joint_hash(answers)) > 0) continue;
       if (has_idle_word(rule, scenes, joint_hash(answers))) continue;
-      if (find_hash(rule)) take(candidate, rule, scenes, answers);
+      if (find_hash(rule)) take(rule, scenes, answers);
     }
   }
 
