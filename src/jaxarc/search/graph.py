@@ -18,7 +18,6 @@ from jaxarc.search.program_layers import Candidate, Layer, RuleLayer
 from jaxarc.search.search_library import call
 from jaxarc.search.words import NEW_ALONE, Word
 
-_TABLES_BYTES: Final = 8  # for each word and image
 _LONGEST: Final = 64  # words of a program
 _SMALLEST: Final = 3  # side of a frame
 
@@ -68,8 +67,8 @@ class StateGraph:
 
     @property
     def num_bytes(self) -> int:
-        """The memory that it takes, about."""
-        return call("num_images", self.address) * (self.frame**2 + _TABLES_BYTES * len(self.words))
+        """The memory that it takes in the library."""
+        return call("num_bytes", self.address)
 
     @property
     def image_states(self) -> tuple[Int64[np.ndarray, " S"], Int64[np.ndarray, "S P"], Int64[np.ndarray, " S"]]:

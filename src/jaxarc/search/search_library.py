@@ -23,7 +23,7 @@ _CELLS, _INTS, _LONGS, _BITS, _DOUBLES, _BOOLS = (  # arrays, whose dtype is com
 _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {  # name -> the result, then the arguments, as in search.cc
     "new": (_POINTER, _INT, _INT),
     "delete": (None, _POINTER),
-    "num_images": (_LONG, _POINTER),
+    "num_bytes": (_LONG, _POINTER),
     "num_states": (_LONG, _POINTER),
     "add": (None, _POINTER, _LONG, _INT, _CELLS, _INTS, _LONGS),
     "images": (None, _POINTER, _LONG, _LONGS, _INT, _CELLS, _INTS),

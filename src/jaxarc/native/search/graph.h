@@ -85,6 +85,15 @@ class Graph {
   const ImageStore& images() const { return store_; }
   int64_t num_states() const { return index_.size(); }
 
+  // The memory that it takes.
+  int64_t num_bytes() const {
+    int64_t bytes = store_.num_bytes() + index_.num_bytes() + bytes_of(states_) + bytes_of(numbers_);
+    for (const Word& word : words_) bytes += bytes_of(word.known) + bytes_of(word.parts);
+    for (const std::vector<int64_t>& values : features_) bytes += bytes_of(values);
+    for (const auto& [key, states] : levels_) bytes += bytes_of(states);
+    return bytes + bytes_of(image_states_);
+  }
+
   // Return the number of a word; kNone if there is none of this name.
   int declare(std::string_view name, const std::string& first, const std::string& second, int cost, bool keeps_alone) {
     Word word;
@@ -133,13 +142,12 @@ class Graph {
   // What a word with a kernel makes of an image.
   int32_t mapped(int word_number, int32_t number) {
     Word& word = words_[static_cast<size_t>(word_number)];
-    make_room(word.known, kUnknown);
-    if (word.known[static_cast<size_t>(number)] == kUnknown) {
+    int32_t& known = known_of(word.known, number, kUnknown);
+    if (known == kUnknown) {
       const bool has_answer = word.kernel(store_[number], word.arguments, picture_);
-      const int32_t result = has_answer ? store_.add(picture_.image()) : kNone;
-      word.known[static_cast<size_t>(number)] = result;
+      known = has_answer ? store_.add(picture_.image()) : kNone;
     }
-    return word.known[static_cast<size_t>(number)];
+    return known;
   }
 
   // Make all images of each next cost up to one; before those of a cost the lists of one less, which only they need. A
@@ -243,10 +251,12 @@ class Graph {
     return list;
   }
 
+  // What is known of an image: only up to the last image that was asked for, as most images never are.
   template <typename Value>
-  void make_room(std::vector<Value>& values, Value fill) const {
-    const size_t wanted = static_cast<size_t>(store_.size());
-    if (values.size() < wanted) values.resize(2 * wanted, fill);
+  static Value& known_of(std::vector<Value>& values, int32_t number, Value unknown) {
+    const size_t place = static_cast<size_t>(number);
+    if (values.size() <= place) values.resize(std::max(place + 1, 2 * values.size()), unknown);
+    return values[place];
   }
 
   void add(const std::vector<List>& lists, bool is_list, int32_t parent, int32_t word, int cost) {
@@ -262,9 +272,7 @@ class Graph {
 
   int64_t value(size_t by, int32_t number) {
     constexpr int64_t kNotKnown = INT64_MIN;
-    std::vector<int64_t>& known = features_[by];
-    make_room(known, kNotKnown);
-    int64_t& found = known[static_cast<size_t>(number)];
+    int64_t& found = known_of(features_[by], number, kNotKnown);
     if (found == kNotKnown) found = feature(store_[number], kFeatures[by]);
     return found;
   }
@@ -290,8 +298,8 @@ class Graph {
   }
 
   List split_list(Word& word, int32_t number) {
-    make_room(word.known, kUnknown);
-    if (word.known[static_cast<size_t>(number)] == kUnknown) {
+    int32_t& known = known_of(word.known, number, kUnknown);
+    if (known == kUnknown) {
       List parts;
       parts.fill(kNone);
       size_t count = 0;
@@ -299,11 +307,11 @@ class Graph {
       split(image, word.arguments.text, [&](Picture& part) {
         if (count < kListLength) parts[count++] = store_.add(part.image());
       });
-      word.known[static_cast<size_t>(number)] = static_cast<int32_t>(word.parts.size());
+      known = static_cast<int32_t>(word.parts.size());
       word.parts.insert(word.parts.end(), parts.begin(), parts.end());
     }
     List parts;
-    std::copy_n(word.parts.begin() + word.known[static_cast<size_t>(number)], kListLength, parts.begin());
+    std::copy_n(word.parts.begin() + known, kListLength, parts.begin());
     return parts;
   }
 

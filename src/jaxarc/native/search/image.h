@@ -68,10 +68,16 @@ inline uint64_t hash_of(const void* bytes, size_t count, uint64_t seed) {
   return mixed(hash, word);
 }
 
+template <typename Value>
+int64_t bytes_of(const std::vector<Value>& values) {
+  return static_cast<int64_t>(values.capacity() * sizeof(Value));
+}
+
 // Numbers hashes of 64 bits in the order in which they come. A slot that is taken sends the search to the next one.
 class HashIndex {
  public:
   int64_t size() const { return count_; }
+  int64_t num_bytes() const { return bytes_of(slots_); }
 
   // Return the number of a hash, and whether it is new.
   std::pair<int32_t, bool> number(uint64_t hash) {
@@ -115,6 +121,9 @@ class HashIndex {
 class ImageStore {
  public:
   int64_t size() const { return static_cast<int64_t>(images_.size()); }
+  int64_t num_bytes() const {
+    return static_cast<int64_t>(blocks_.size() * kBlock) + bytes_of(images_) + index_.num_bytes();
+  }
   const Image& operator[](int32_t number) const { return images_[static_cast<size_t>(number)]; }
 
   // Return the number of an image, a new one if none is equal; kNone if it has no cells.

@@ -38,7 +38,7 @@ void* jaxarc_search_new(int32_t frame, int32_t num_inputs) { return new Graph(fr
 
 void jaxarc_search_delete(void* graph) { delete static_cast<Graph*>(graph); }
 
-int64_t jaxarc_search_num_images(void* graph) { return graph_at(graph).images().size(); }
+int64_t jaxarc_search_num_bytes(void* graph) { return graph_at(graph).num_bytes(); }
 
 int64_t jaxarc_search_num_states(void* graph) { return graph_at(graph).num_states(); }
 
