@@ -160,3 +160,32 @@ def test_each_part_has_what_training_never_sees(short_jobs):
         assert bool(functions[part] & held_out.functions) == (part == "words")
         assert bool(pairs[part] & held_out.pairs) == (part == "compositions")
         assert bool(words[part] & held_out.words) == (part == "arguments")
+
+
+def test_no_held_out_rule_does_what_a_trained_one_does_on_1000_fresh_grids(short_jobs):
+    """The hash of 64 probe grids tells rules apart; grids that no rule was drawn on do, too."""
+    counts = dict.fromkeys(PARTS, 60) | {"training": 600}
+    drawn = [*draw_rules(scenes_of(CANVAS), counts, CANVAS, 2, 1, HeldOut.choose(2))]
+    parts = [part for batch in drawn for part in batch.parts]
+    programs = [GridProgram.parse(text) for batch in drawn for text in batch.programs]
+    inputs = [grid for task in load_tasks("arc-agi-1/evaluation") for grid, _ in task.pairs]
+    real = [grid for grid in inputs if max(grid.shape) <= CANVAS][:500]
+    random = np.random.default_rng(0)
+    noise = [
+        random.integers(0, random.integers(2, 6), random.integers(2, CANVAS + 1, 2)) for _ in range(1000 - len(real))
+    ]
+    alike = [list(range(len(programs)))]  # groups of rules that did the same on all grids so far
+    fresh = random.permutation(np.array([*real, *noise], object))
+    assert len(fresh) == 1000
+    for grid in fresh:
+        groups = [group for group in alike if len({parts[rule] == "training" for rule in group}) == 2]
+        alike = []
+        for group in groups:
+            by_answer: dict[str, list[int]] = {}
+            for rule in group:
+                by_answer.setdefault(repr(answer_of(programs[rule], grid)), []).append(rule)
+            alike += by_answer.values()
+    mixed = [
+        [str(programs[rule]) for rule in group] for group in alike if len({parts[r] == "training" for r in group}) == 2
+    ]
+    assert not mixed

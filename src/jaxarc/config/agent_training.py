@@ -293,6 +293,7 @@ class LoggingConfig(CheckedConfig):
 
 
 MAX_COST: Final = 12  # of a state, whatever the budget
+MAX_STATES: Final = 5_000_000  # of a naming of the colors
 
 
 @dataclass(frozen=True)
@@ -300,8 +301,8 @@ class SearchConfig(CheckedConfig):
     """How far a search goes at one test input; one that reaches a limit answers with what it has."""
 
     max_cost: int = limited(6, low=0, high=MAX_COST)  # of a state: an image function costs 2, one of a list 1
-    max_states: int = limited(400_000, low=1, high=5_000_000)  # different states of each naming of the colors
-    megabytes: int = limited(1000, low=1)  # of images, about, for each search
+    max_states: int = limited(400_000, low=1, high=MAX_STATES)  # different states of each naming of the colors
+    megabytes: int = limited(1000, low=1)  # of memory for these states
     seconds: float = limited(30.0, low=0.0)  # after which no function is applied any more
     answers: int = limited(2, low=1, high=100)  # different answers at most
     sizes: int = limited(2, low=1, high=10)  # guesses of the answer's size

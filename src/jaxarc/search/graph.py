@@ -33,23 +33,23 @@ class StateGraph:
         frame: rows and columns that an image may have.
         words: all functions.
         max_states: from which on no word is applied.
-        max_images: the same.
+        max_bytes: of memory, from which on none is applied either.
     """
 
     def __init__(
-        self, inputs: Sequence[np.ndarray], frame: int, words: Sequence[Word], max_states: int, max_images: int
+        self, inputs: Sequence[np.ndarray], frame: int, words: Sequence[Word], max_states: int, max_bytes: int
     ) -> None:
         self.address = call("new", frame, len(inputs))  # of the graph in the library
         weakref.finalize(self, call, "delete", self.address)
         self.inputs = list(inputs)
         self.frame = frame
         self.words = words
-        self.is_full = False  # whether there are as many states or images as there may be
+        self.is_full = False  # whether there are as many states or bytes as there may be
         self.is_late = False  # whether the deadline was reached
         self.num_applied = 0
         self.cost = 0  # up to which states are known
         self._programs: dict[int, tuple[Word, ...]] = {}
-        self._room = max_states, max_images
+        self._room = max_states, max_bytes
         for word in words:
             name, *given = (text.encode() for text in [word.name, *map(str, word.arguments), "", ""][:3])
             if call("declare", self.address, name, *given, word.cost, word in NEW_ALONE) < 0:

@@ -37,8 +37,5 @@ class Limits(NamedTuple):
     sets_of_some: int = 30  # sets of demonstrations that are explained alone, the largest first: all of five
     layers: int = 6  # of a stack; with more it paints the outputs by heart
 
-    # Memory.
-    copies: int = 4  # of an image: in the table, twice while that grows, and in work on it
-
 
 LIMITS: Final = Limits()

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 
 from jaxarc.config import SearchConfig
-from jaxarc.config.agent_training import MAX_COST
+from jaxarc.config.agent_training import MAX_COST, MAX_STATES
 from jaxarc.jobs import Job, Outcome, Processes, host_memory
 from jaxarc.search.guidance import guide_of
 from jaxarc.search.search_library import search_library
@@ -69,7 +69,8 @@ def search_all(
         config = replace(config, guidance="none")  # so that only this process says why
     with _places(processes) as do:
         if minutes is not None:
-            yield from _in_rounds(questions, replace(config, max_cost=MAX_COST), processes, 60 * minutes, do)
+            config = replace(config, max_cost=MAX_COST, max_states=MAX_STATES)  # so that time and memory alone end it
+            yield from _in_rounds(questions, config, processes, 60 * minutes, do)
             return
         for done in do([Job(solve, (one.train, one.test_input, config)) for one in questions]):
             question = questions[done.job]

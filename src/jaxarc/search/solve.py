@@ -409,8 +409,7 @@ class _View:
         grown = [max(height * down, width * right) for down, right in self._scales]
         sides = [side for grid in (*inputs, *outputs) for side in grid.shape]
         frame = min(room * max(*sides, *grown, 3), LARGEST)
-        max_images = config.megabytes * 10**6 // (LIMITS.copies * frame**2)
-        self.graph = StateGraph(inputs, frame, words, config.max_states, max_images)
+        self.graph = StateGraph(inputs, frame, words, config.max_states, config.megabytes * 10**6)
         self._answered: dict[tuple[Any, ...], list[Found]] = {}  # by finders, which no more time would change
         self.begin()
 

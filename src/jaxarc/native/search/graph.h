@@ -73,7 +73,7 @@ using List = std::array<int32_t, kListLength>;
 // What ends an expansion: no word is applied after one of these is reached.
 struct Limits {
   int64_t max_states;
-  int64_t max_images;
+  int64_t max_bytes;
   double seconds;  // from now on
 };
 
@@ -169,7 +169,7 @@ class Graph {
             if (word.makes_list(is_list) == (at_.makes_images != 0)) continue;
             do {
               const bool begins_chunk = at_.first % kChunk == 0;
-              is_full_ |= begins_chunk && (num_states() >= limits.max_states || store_.size() >= limits.max_images);
+              is_full_ |= begins_chunk && (num_states() >= limits.max_states || num_bytes() >= limits.max_bytes);
               if (is_full_) break;
               const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
               is_late_ = spent.count() > limits.seconds;
@@ -188,7 +188,7 @@ class Graph {
 
   int cost() const { return cost_; }               // up to which states are known
   int64_t num_applied() const { return num_applied_; }
-  bool is_full() const { return is_full_; }        // whether there are as many states or images as there may be
+  bool is_full() const { return is_full_; }        // whether there are as many states or bytes as there may be
   bool is_late() const { return is_late_; }        // whether the last expansion ran out of time
 
   // Call `visit(state, numbers, cost)` for each state that is one image for each input.

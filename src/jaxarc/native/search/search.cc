@@ -86,10 +86,10 @@ void jaxarc_search_start(void* graph, const int32_t* numbers) { graph_at(graph).
 
 // Write the cost up to which states are known, how many words were applied, and whether there are too many states;
 // return whether the time ended before the cost was reached.
-int32_t jaxarc_search_expand(void* graph, int32_t cost, int64_t max_states, int64_t max_images, double seconds,
+int32_t jaxarc_search_expand(void* graph, int32_t cost, int64_t max_states, int64_t max_bytes, double seconds,
                              int64_t* progress) {
   Graph& own = graph_at(graph);
-  own.expand(cost, {max_states, max_images, seconds});
+  own.expand(cost, {max_states, max_bytes, seconds});
   *progress++ = own.cost();
   *progress++ = own.num_applied();
   *progress = own.is_full();
