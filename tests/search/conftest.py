@@ -22,7 +22,7 @@ def canvas_of():
     """What a finder of rules looks at: inputs, the last one of a test, and outputs; without any words."""
 
     def made(inputs, outputs):
-        graph = StateGraph(inputs, max(side for grid in inputs for side in grid.shape), (), 1, 1)
+        graph = StateGraph(inputs, max(side for grid in inputs for side in grid.shape), (), 1)
         return OutputCells(graph, outputs, inputs[-1].shape)
 
     return made

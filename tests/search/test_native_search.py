@@ -91,7 +91,7 @@ def made_in_numpy(words, inputs, frame, most):
 
 
 def made_in_cpp(words, inputs, frame, most):
-    graph = StateGraph(inputs, frame, words, 10**6, 10**6)
+    graph = StateGraph(inputs, frame, words, 10**6)
     graph.expand(most, float("inf"))
     found = []
     for state, numbers, cost in zip(*graph.image_states, strict=True):
@@ -140,7 +140,7 @@ def test_features_of_cells_are_the_same(side):
     random = np.random.default_rng(side)
     for _ in range(8):
         images = images_of([random_grid(random, side) for _ in range(3)], max(side, 3))
-        graph = StateGraph([images.grid(0)], images.frame, [], 1, 1)
+        graph = StateGraph([images.grid(0)], images.frame, [], 1)
         rows = graph.features(graph.add(images))
         for name, row in zip(FEATURES, rows, strict=True):
             expected = cell_feature(images, name).cells[images.inside]

@@ -138,9 +138,9 @@ def test_a_search_that_is_dropped_gives_its_memory_back_at_once():
 def test_a_graph_goes_on_where_its_deadline_cut_it():
     inputs = [np.random.default_rng(seed).integers(0, 3, (6, 6)) for seed in range(3)]
     words = vocabulary([0, 1, 2], [0, 1, 2], (), ())
-    once = StateGraph(inputs, 6, words, 10**6, 10**6)
+    once = StateGraph(inputs, 6, words, 10**6)
     once.expand(4, np.inf)
-    parts = StateGraph(inputs, 6, words, 10**6, 10**6)
+    parts = StateGraph(inputs, 6, words, 10**6)
     goes = 0
     while parts.cost < 4:
         parts.expand(4, time.monotonic() + 0.001)

@@ -5,6 +5,7 @@ import pytest
 
 from jaxarc.config import SearchConfig
 from jaxarc.search import GridProgram, ProgramError, Question, search_all, solve
+from jaxarc.search.solve import TaskSearch
 
 SMALL = SearchConfig(max_cost=2)
 
@@ -224,12 +225,25 @@ def test_the_search_has_no_argument_for_the_answer_and_two_runs_agree():
     assert [str(one.program) for one in first.answers] == [str(one.program) for one in second.answers]
 
 
-@pytest.mark.parametrize("limit", [{"seconds": 0.0}, {"max_states": 1}, {"max_cost": 0}, {"megabytes": 1}])
+@pytest.mark.parametrize("limit", [{"seconds": 0.0}, {"max_states": 1}, {"max_cost": 0}])
 def test_a_search_that_reaches_a_limit_still_answers(limit):
     *shown, asked = grids((3, 4), (4, 4), (30, 30))
     result = solve(demonstrate(lambda grid: grid[:1], shown), asked, SearchConfig(**limit))
     assert result.answers
     assert result.is_cut or limit == {"max_cost": 0}
+
+
+def test_the_states_of_all_views_of_a_search_share_its_memory():
+    *shown, asked = grids((6, 6), (6, 6), (6, 6))
+    noise = np.random.default_rng(0)
+    train = demonstrate(lambda grid: noise.integers(0, 5, (6, 6)), shown)  # which no program makes
+    bytes_at = {}
+    for megabytes in (8, 40):
+        search = TaskSearch(train, asked, SearchConfig(megabytes=megabytes, max_cost=5, max_states=10**6))
+        assert search.go_on(1e9).is_cut
+        bytes_at[megabytes] = search.num_bytes
+    # A view may take a twentieth, and looks after 4,096 states whether it has its part.
+    assert bytes_at[8] < 24e6 < bytes_at[40] < 64e6
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (30, 30), (1, 30)])

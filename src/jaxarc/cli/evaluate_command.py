@@ -121,9 +121,7 @@ def evaluate(
         int | None,
         typer.Option(min=0, max=12, help="For search: cost of a piece, 6 for three functions."),
     ] = None,
-    megabytes: Annotated[
-        int | None, typer.Option(min=1, help="For search: memory for states of a naming of colors.")
-    ] = None,
+    megabytes: Annotated[int | None, typer.Option(min=1, help="For search: memory of one test input.")] = None,
     guidance: Annotated[
         str | None, typer.Option(help="For search: weights of jaxarc train surrogate=search; likely words come first.")
     ] = None,

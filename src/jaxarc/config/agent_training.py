@@ -302,7 +302,7 @@ class SearchConfig(CheckedConfig):
 
     max_cost: int = limited(6, low=0, high=MAX_COST)  # of a state: an image function costs 2, one of a list 1
     max_states: int = limited(400_000, low=1, high=MAX_STATES)  # different states of each naming of the colors
-    megabytes: int = limited(1000, low=1)  # of memory for these states
+    megabytes: int = limited(1000, low=1)  # of memory for the states of all namings
     seconds: float = limited(30.0, low=0.0)  # after which no function is applied any more
     answers: int = limited(2, low=1, high=100)  # different answers at most
     sizes: int = limited(2, low=1, high=10)  # guesses of the answer's size

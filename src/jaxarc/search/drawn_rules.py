@@ -177,7 +177,7 @@ def draw_batch(scenes: Scenes, canvas: int, seed: int, held_out: HeldOut, batch:
     """Draw and try one batch of rules; two may do the same."""
     words = _words()
     functions = np.unique([word.name for word in words], return_inverse=True)[1].astype(np.int32)
-    graph = StateGraph([], LARGEST, words, 0, 0)
+    graph = StateGraph([], LARGEST, words, 0)
     hashes = np.empty(_BATCH, np.uint64)
     chains, sizes = np.empty((_BATCH, _MOST_WORDS + 1), np.int32), np.empty((_BATCH, NUM_PAIRS, 2, 2), np.int32)
     cells = np.empty(sizes.size // 2 * canvas**2, np.uint8)

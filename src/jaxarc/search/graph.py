@@ -19,6 +19,7 @@ from jaxarc.search.search_library import call
 from jaxarc.search.words import NEW_ALONE, Word
 
 _LONGEST: Final = 64  # words of a program
+_MOST_BYTES: Final = 2**40
 _SMALLEST: Final = 3  # side of a frame
 
 
@@ -33,12 +34,9 @@ class StateGraph:
         frame: rows and columns that an image may have.
         words: all functions.
         max_states: from which on no word is applied.
-        max_bytes: of memory, from which on none is applied either.
     """
 
-    def __init__(
-        self, inputs: Sequence[np.ndarray], frame: int, words: Sequence[Word], max_states: int, max_bytes: int
-    ) -> None:
+    def __init__(self, inputs: Sequence[np.ndarray], frame: int, words: Sequence[Word], max_states: int) -> None:
         self.address = call("new", frame, len(inputs))  # of the graph in the library
         weakref.finalize(self, call, "delete", self.address)
         self.inputs = list(inputs)
@@ -49,7 +47,8 @@ class StateGraph:
         self.num_applied = 0
         self.cost = 0  # up to which states are known
         self._programs: dict[int, tuple[Word, ...]] = {}
-        self._room = max_states, max_bytes
+        self.max_states = max_states
+        self.max_bytes = _MOST_BYTES  # of memory, from which on no word is applied either
         for word in words:
             name, *given = (text.encode() for text in [word.name, *map(str, word.arguments), "", ""][:3])
             if call("declare", self.address, name, *given, word.cost, word in NEW_ALONE) < 0:
@@ -94,7 +93,7 @@ class StateGraph:
         """
         progress = np.empty(3, np.int64)
         seconds = deadline - time.monotonic()
-        self.is_late = bool(call("expand", self.address, cost, *self._room, seconds, progress))
+        self.is_late = bool(call("expand", self.address, cost, self.max_states, self.max_bytes, seconds, progress))
         self.cost, self.num_applied, is_full = map(int, progress)
         self.is_full = bool(is_full)
 

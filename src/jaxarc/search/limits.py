@@ -37,5 +37,8 @@ class Limits(NamedTuple):
     sets_of_some: int = 30  # sets of demonstrations that are explained alone, the largest first: all of five
     layers: int = 6  # of a stack; with more it paints the outputs by heart
 
+    # Memory.
+    view_share: float = 0.05  # of that of a search, for each view at least, as the last ones are small
+
 
 LIMITS: Final = Limits()

@@ -179,9 +179,11 @@ class TaskSearch:
         yield cls._look_twice
 
     def _view(self, key: tuple[Any, ...], train: Sequence[Pair], test_input: np.ndarray, **options: Any) -> "_View":
-        """Return the view of a task that has this name, a new one where there is none."""
+        """Return the view of a task that has this name, a new one where there is none, with the memory that is left."""
         if key not in self._views:
             self._views[key] = _View(train, test_input, self._config, self._clock, **options)
+        graph, room = self._views[key].graph, self._config.megabytes * 10**6
+        graph.max_bytes = max(room - self.num_bytes + graph.num_bytes, round(LIMITS.view_share * room))
         return self._views[key]
 
     def _look(
@@ -409,7 +411,7 @@ class _View:
         grown = [max(height * down, width * right) for down, right in self._scales]
         sides = [side for grid in (*inputs, *outputs) for side in grid.shape]
         frame = min(room * max(*sides, *grown, 3), LARGEST)
-        self.graph = StateGraph(inputs, frame, words, config.max_states, config.megabytes * 10**6)
+        self.graph = StateGraph(inputs, frame, words, config.max_states)
         self._answered: dict[tuple[Any, ...], list[Found]] = {}  # by finders, which no more time would change
         self.begin()
 

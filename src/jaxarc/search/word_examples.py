@@ -30,7 +30,6 @@ _TEMPERATURE: Final = 2.0  # in cost: an image function more makes a program les
 _WRONG_SHARE: Final = 0.05  # of the weight of a program whose answer is wrong
 _DREAMED_COST: Final = 4  # of a dreamed program at most
 _DREAMED_STATES: Final = 15_000
-_DREAMED_BYTES: Final = 15_000_000
 _DRAWN: Final = 400  # states, of which the dreams are taken
 _NEAR: Final = 0.95  # share of cells that equal the input's, from which on a dream is none
 _FOLDS: Final = 5
@@ -119,7 +118,7 @@ def dreams(
     sides = [side for grid in inputs for side in grid.shape]
     frame = min(2 * max(*sides, 3), LARGEST)
     words = vocabulary(colors, colors, (), ())
-    graph = StateGraph(inputs, frame, words, _DREAMED_STATES, _DREAMED_BYTES)
+    graph = StateGraph(inputs, frame, words, _DREAMED_STATES)
     graph.expand(_DREAMED_COST, time.monotonic() + 60)
     states, numbers, _ = graph.image_states
     drawn = random.integers(1, len(states), _DRAWN) if len(states) > 1 else np.zeros(0, np.int64)
