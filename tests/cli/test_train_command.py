@@ -70,6 +70,7 @@ def test_a_run_leaves_its_files_and_prints_the_rates_before_and_after(environmen
         "136",
         "27",
         "update 0/3",
+        "update 1/3",
         "update 3/3",
         "tasks.jsonl",
         "To see every episode: jaxarc replay ",

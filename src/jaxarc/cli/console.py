@@ -175,7 +175,7 @@ def progress_bar(
 
 
 class LiveLine:
-    """One line that is renewed in a terminal; elsewhere a plain line every two seconds."""
+    """One line that is renewed in a terminal; elsewhere plain lines: of the first units, and then every two seconds."""
 
     def __init__(self, console: Console, total: int | None = None):
         self._console = console
@@ -192,7 +192,7 @@ class LiveLine:
         self._bar = self._live.add_task("compiling ...", total=None)
         self._live.start()
         if self._live.disable:
-            self._print("compiling ...")
+            console.print("compiling ...", highlight=False)
 
     def close(self) -> None:
         """Leave the last line as it is."""
@@ -203,13 +203,11 @@ class LiveLine:
         self._total = total or self._total
         line = "  ".join([f"{done}/{self._total}", *parts])
         self._live.update(self._bar, description=line, completed=done, total=self._total)
-        is_due = time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES
+        now = time.monotonic()
+        is_due = now - self._last_line >= _SECONDS_BETWEEN_LINES
         if self._live.disable and (is_due or done in (0, self._total)):
-            self._print(f"{unit} {line}")
-
-    def _print(self, line: str) -> None:
-        self._last_line = time.monotonic()
-        self._console.print(line, highlight=False, soft_wrap=True)
+            self._console.print(f"{unit} {line}", highlight=False, soft_wrap=True)
+            self._last_line = now if done else 0.0  # the first line after that of 0 does not wait
 
 
 def escape(text: str) -> str:
