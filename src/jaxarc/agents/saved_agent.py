@@ -101,7 +101,7 @@ def _edit(
     batch = jax.tree.map(lambda x: x[None], observation)
     # Both are computed, and the number of the attempt chooses: under ``vmap`` attempts are mixed in a batch.
     likeliest = policy.greedy(batch)
-    drawn = policy.sample(key, batch).edit
+    drawn = policy.sample(key, batch).choice
     edit = jax.tree.map(lambda a, b: jnp.where(attempt_index == 0, a, b), likeliest, drawn)
     return jax.tree.map(lambda x: x[0], policy.to_action(edit))
 
@@ -128,7 +128,7 @@ class TrainedAgent(eqx.Module):
     def _act(self, key: PRNGKey, observation: Observation) -> BboxAction:
         batch = jax.tree.map(lambda leaf: device_array(leaf)[None], observation)
         batch = with_answer(batch, predict_answer(self.predictor, batch))
-        edit = self.policy.sample(key, batch).edit if self.samples else self.policy.greedy(batch)
+        edit = self.policy.sample(key, batch).choice if self.samples else self.policy.greedy(batch)
         return jax.tree.map(lambda leaf: leaf[0], self.policy.to_action(edit))
 
     def __call__(self, key: PRNGKey, observation: Observation) -> BboxAction:
