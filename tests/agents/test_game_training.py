@@ -13,8 +13,8 @@ import jaxarc
 import jaxarc.games
 from jaxarc.agents import GameAgent, load_agent, load_game_agent, load_levels
 from jaxarc.agents.games import levels as game_levels
+from jaxarc.agents.games.game_policy import GamePolicy
 from jaxarc.agents.games.levels import record_levels
-from jaxarc.agents.games.policy import GamePolicy
 from jaxarc.agents.train import train
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Int32, Key
 
 from jaxarc.agents.experiment import Experiment
-from jaxarc.agents.games.policy import GamePolicy
+from jaxarc.agents.games.game_policy import GamePolicy
 from jaxarc.agents.policy import ActorCritic, EditPolicy
 from jaxarc.agents.predictor import Predictor, PredictorState, answer_shown_config, predict_answer, with_answer
 from jaxarc.compilation import require_own_jax
@@ -38,7 +38,7 @@ def policy_of(
 ) -> tuple[Any, Predictor | None]:
     """Return the policy of one seed, and the predictor of its targets; None where the answer is shown.
 
-    It is an :class:`EditPolicy`, or of a run that learned a game a :class:`~jaxarc.agents.games.policy.GamePolicy`.
+    It is an :class:`EditPolicy`, or of a game a :class:`~jaxarc.agents.games.game_policy.GamePolicy`.
 
     Args:
         saved: a run of agents.

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int8, Int32
 
-from jaxarc.agents.games.policy import GamePolicy
+from jaxarc.agents.games.game_policy import GamePolicy
 from jaxarc.agents.saved_agent import policy_of
 from jaxarc.config.agent_training import WhichCheckpoint
 from jaxarc.errors import whole_number
