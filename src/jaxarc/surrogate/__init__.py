@@ -15,7 +15,7 @@ from jaxarc.surrogate.search_task import SearchExpertTask, WordScorer
 from jaxarc.surrogate.structural_models import describe_samples, draw_graphs, draw_parent_sets
 from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment, SurrogateReport, make_task
 from jaxarc.surrogate.surrogate_task import StructuralModelsTask, SurrogateTask
-from jaxarc.surrogate.surrogate_training import SurrogateResult, SurrogateState, train_surrogate
+from jaxarc.surrogate.surrogate_training import SurrogateState, train_surrogate
 from jaxarc.surrogate.train_step import (
     AdaptiveTrainStep,
     CompiledTrainStep,
@@ -46,7 +46,6 @@ __all__ = [
     "SurrogateExperiment",
     "SurrogateNetworkConfig",
     "SurrogateReport",
-    "SurrogateResult",
     "SurrogateState",
     "SurrogateTask",
     "SurrogateTrainingConfig",
