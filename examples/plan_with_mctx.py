@@ -94,7 +94,7 @@ def make_planner(
         repeated = jax.tree.map(lambda leaf: jnp.repeat(leaf, num_candidates, axis=0), seen)
         drawn = policy.sample(key, repeated)
         per_situation = lambda leaf: leaf.reshape(-1, num_candidates)
-        candidates = jax.tree.map(per_situation, policy.to_action(drawn.edit))
+        candidates = jax.tree.map(per_situation, policy.to_action(drawn.choice))
         # An edit that was drawn three times counts once, with three times the weight: [B, k, k], of each pair of edits.
         equal = functools.reduce(jnp.logical_and, [x[:, :, None] == x[:, None] for x in jax.tree.leaves(candidates)])
         count = equal.sum(axis=-1, dtype=jnp.int32).astype(jnp.float32)

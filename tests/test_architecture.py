@@ -262,6 +262,14 @@ def public_classes_have_one_meaning(files: Sequence[SourceFile]) -> Iterator[str
             yield f"{' and '.join(where)} define a public class {name}; give each a name of its own"
 
 
+def file_names_stand_once(files: Sequence[SourceFile]) -> Iterator[str]:
+    homes: dict[str, list[str]] = defaultdict(list)
+    for file in files:
+        homes[file.where.name].append(str(file.where))
+    for where in (where for name, where in homes.items() if name != "__init__.py" and len(where) > 1):
+        yield f"{' and '.join(where)} have one file name; give each a name of its own"
+
+
 def imports_make_no_circle(files: Sequence[SourceFile]) -> Iterator[str]:
     """Modules must not import one another in a circle: deferred imports, and what packages name, are counted."""
     modules = {file.module: file for file in files}
@@ -322,7 +330,12 @@ RULES = [
     utils_holds_error_handling_only,
     no_step_calls_the_host,
 ]
-RULES_OF_THE_TREE = [public_classes_have_one_meaning, imports_make_no_circle, the_front_door_is_light]
+RULES_OF_THE_TREE = [
+    public_classes_have_one_meaning,
+    file_names_stand_once,
+    imports_make_no_circle,
+    the_front_door_is_light,
+]
 
 
 def parse(root: Path) -> list[SourceFile]:
@@ -393,6 +406,13 @@ def test_two_public_classes_of_one_name_are_found(tmp_path):
     _plant(tmp_path, "render/b.py", "class Frame:\n    pass\n\nclass _Hidden:\n    pass")
     (found,) = violations(public_classes_have_one_meaning, parse(tmp_path))
     assert "class Frame" in found
+
+
+def test_two_files_of_one_name_are_found(tmp_path):
+    for file in ("agents/policy.py", "agents/games/policy.py", "agents/__init__.py", "agents/games/__init__.py"):
+        _plant(tmp_path, file, "")
+    (found,) = violations(file_names_stand_once, parse(tmp_path))
+    assert found.startswith("agents/games/policy.py and agents/policy.py have one file name")
 
 
 @pytest.mark.parametrize("deferred", ["", "def f():\n    "])

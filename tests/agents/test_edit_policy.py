@@ -61,11 +61,11 @@ def test_the_probabilities_of_all_edits_sum_to_one(seed, operations):
 def test_the_log_probability_of_a_sampled_edit_is_that_of_the_same_edit_evaluated(network):
     policy, observation = policy_with(network), observations(BATCH, HEIGHT, WIDTH)
     sampled = sample(policy, jax.random.key(3), observation)
-    evaluated = evaluate(policy, observation, sampled.edit)
-    assert set(np.asarray(sampled.edit.kind).tolist()) == set(range(len(policy.kinds)))
+    evaluated = evaluate(policy, observation, sampled.choice)
+    assert set(np.asarray(sampled.choice.kind).tolist()) == set(range(len(policy.kinds)))
     for name in ("log_prob", "entropy", "value"):
         np.testing.assert_allclose(getattr(evaluated, name), getattr(sampled, name), rtol=1e-5, atol=1e-6)
-    again = evaluate(policy, observation, policy.from_action(policy.to_action(sampled.edit)))
+    again = evaluate(policy, observation, policy.from_action(policy.to_action(sampled.choice)))
     np.testing.assert_allclose(again.log_prob, sampled.log_prob, rtol=1e-5, atol=1e-6)
 
 
@@ -81,7 +81,7 @@ def test_edits_are_drawn_as_often_as_their_probability_says():
     edits, chances = log_probs(policy, observation)
     probability, drawn = np.exp(chances), draw_often(policy, observation, 20)
     draws = len(drawn.log_prob)
-    numbers = [number_of(policy.to_action(edit)) for edit in (drawn.edit, edits)]
+    numbers = [number_of(policy.to_action(edit)) for edit in (drawn.choice, edits)]
     frequency = np.array([(numbers[0] == number).mean() for number in numbers[1]])
     assert frequency.sum() == pytest.approx(1.0)
     assert (np.abs(frequency - probability) < 5 * np.sqrt(probability / draws) + 5 / draws).all()
@@ -100,7 +100,7 @@ def number_of(action):
 def test_every_action_is_legal_and_its_box_lies_inside_the_working_grid():
     policy, observation = policy_with(scale=10.0), observations(BATCH, HEIGHT, WIDTH)
     space = action_space(config(HEIGHT, WIDTH))
-    for edit in (sample(policy, jax.random.key(7), observation).edit, greedy_of(policy, observation)):
+    for edit in (sample(policy, jax.random.key(7), observation).choice, greedy_of(policy, observation)):
         action = policy.to_action(edit)
         assert jax.vmap(space.contains)(action).all()
         active, resizes = np.asarray(observation["working_grid"]) >= 0, np.asarray(action.operation) == c.RESIZE
@@ -113,7 +113,7 @@ def test_every_action_is_legal_and_its_box_lies_inside_the_working_grid():
 
 def test_with_few_colors_no_other_is_ever_painted():
     policy, observation = policy_with(operations=FEW_COLORS), observations(BATCH, HEIGHT, WIDTH)
-    drawn = sample(policy, jax.random.key(1), observation).edit
+    drawn = sample(policy, jax.random.key(1), observation).choice
     assert set(np.asarray(policy.to_action(drawn).operation).tolist()) == set(FEW_COLORS)
 
 
@@ -137,7 +137,7 @@ def test_the_greedy_edit_takes_the_likeliest_part_at_every_stage(name):
 @pytest.mark.parametrize("network", NETWORKS)
 def test_no_gradient_is_nan_where_cells_are_masked(network):
     policy, observation = policy_with(network), observations(BATCH, HEIGHT, WIDTH)
-    edit = sample(policy, jax.random.key(0), observation).edit
+    edit = sample(policy, jax.random.key(0), observation).choice
 
     def loss(policy):
         output = policy.evaluate(observation, edit)

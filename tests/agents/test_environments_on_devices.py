@@ -48,7 +48,11 @@ on_four = learn(4, folders[0])
 learn(1, folders[1], steps=2)
 resumed = learn(4, folders[1], resume=True)
 state = lambda outcome: outcome.state
-floats = lambda tree: [np.asarray(x, np.float64) for x in jax.tree.leaves(tree) if x.dtype == np.float32]
+# A bias that all logits share changes no probability: its gradient is rounding alone, of which Adam makes full steps.
+shared = tuple(f"{head}_layers.last.bias" for head in ("cell", "box", "color"))
+floats = lambda tree: [
+    np.asarray(x, np.float64) for path, x in jax.tree_util.tree_leaves_with_path(tree)
+    if x.dtype == np.float32 and not jax.tree_util.keystr(path).endswith(shared)]
 others = lambda tree: [np.asarray(x).tolist() for x in jax.tree.leaves(tree) if x.dtype != np.float32]
 told = lambda outcome: [
     {k: v for k, v in vars(r).items() if k not in ("seconds", "steps_per_second")} for r in outcome.reports]
@@ -76,7 +80,7 @@ def test_a_run_on_four_devices_is_one_begun_on_one_device_and_resumed_on_four_bu
     assert found["same"]
     assert found["played"]
     assert found["moved"] > 1e-3
-    assert found["apart"] < 1e-4
+    assert found["apart"] < 1e-5
     assert found["num_reports"] == [10, 10]  # two seeds, four updates and the start
     assert found["episodes"][0] == found["episodes"][1]
     ours, theirs = (np.array(losses[2:], np.float64) for losses in found["losses"])

@@ -13,8 +13,8 @@ import jaxarc
 import jaxarc.games
 from jaxarc.agents import GameAgent, load_agent, load_game_agent, load_levels
 from jaxarc.agents.games import levels as game_levels
+from jaxarc.agents.games.game_policy import GamePolicy
 from jaxarc.agents.games.levels import record_levels
-from jaxarc.agents.games.policy import GamePolicy
 from jaxarc.agents.train import train
 from jaxarc.cli.main import main
 from jaxarc.cli.settings import read_experiment
@@ -74,11 +74,11 @@ def test_a_policy_clicks_on_cells_of_the_level_alone(lamps):
     env = GameEnvironment(lamps.train.game)
     cells = env.cells(env.game.board(0))  # 3x3 of 4x5
     drawn = policy.sample(jax.random.key(1), jnp.broadcast_to(cells, (256, *cells.shape)))
-    actions = policy.to_action(drawn.edit)
+    actions = policy.to_action(drawn.choice)
     _, exists = jax.vmap(env.decode, (0, None))(actions, env.game.board(0).inside)
     assert exists.all()
     assert len(set(actions.tolist())) == 9
-    told = policy.evaluate(jnp.broadcast_to(cells, (256, *cells.shape)), drawn.edit)
+    told = policy.evaluate(jnp.broadcast_to(cells, (256, *cells.shape)), drawn.choice)
     assert jnp.allclose(told.log_prob, drawn.log_prob, atol=1e-6)
     assert jnp.allclose(jnp.exp(drawn.log_prob), 1 / 9, atol=0.02)
 

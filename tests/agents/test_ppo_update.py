@@ -47,10 +47,10 @@ def trajectories(policy):
     nothing = jnp.zeros((STEPS, ENVS), jnp.bool_)
     return Trajectories(
         observation=observation,
-        edit=output.edit,
+        choice=output.choice,
         log_prob=output.log_prob,
         value=output.value,
-        reward=(output.edit.color == jnp.arange(ENVS, dtype=jnp.int32)[None]).astype(jnp.float32),
+        reward=(output.choice.color == jnp.arange(ENVS, dtype=jnp.int32)[None]).astype(jnp.float32),
         terminated=~nothing,
         truncated=nothing,
         final_value=jnp.zeros((STEPS, ENVS), jnp.float32),
@@ -129,7 +129,7 @@ def test_what_has_moved_far_enough_is_not_pushed_further(policy, flat):
 def test_an_update_makes_better_edits_likelier_and_values_closer(policy, flat, updated):
     _, after, losses = updated
     assert after.num_updates == 1
-    change = jax.jit(EditPolicy.evaluate)(after.policy, flat.observation, flat.edit).log_prob - flat.log_prob
+    change = jax.jit(EditPolicy.evaluate)(after.policy, flat.observation, flat.choice).log_prob - flat.log_prob
     assert np.corrcoef(change, flat.advantage)[0, 1] > 0.5
     assert loss_of(after.policy, flat)[1].value_loss < loss_of(policy, flat)[1].value_loss
     assert all(np.isfinite(part) for part in losses if part is not None)

@@ -47,9 +47,9 @@ def play(policy, key):
     """One step, with which the episode ends, in every environment."""
     output = policy.sample(key, OBSERVATION)
     ended = jnp.ones((1, ENVS), jnp.bool_)
-    step = jax.tree.map(lambda x: x[None], (OBSERVATION, output.edit, output.log_prob, output.value))
+    step = jax.tree.map(lambda x: x[None], (OBSERVATION, output.choice, output.log_prob, output.value))
     zeros = jnp.zeros((1, ENVS), jnp.float32)
-    return Trajectories(*step, reward_of(output.edit)[None], ended, ~ended, zeros, zeros[0])
+    return Trajectories(*step, reward_of(output.choice)[None], ended, ~ended, zeros, zeros[0])
 
 
 def test_it_learns_to_paint_the_color_of_the_target():

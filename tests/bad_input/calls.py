@@ -481,7 +481,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
             "Recording Report Rollout Score TaskBuffer TaskRow TaskStatistics Timing MetricTotals TrainingPairs "
             "TrainingState TrainingBatchJAX GraphBatch Checkpoints RunFolder TrainResult LookaheadTask MeshPlacement "
             "SearchExpertTask "
-            "StructuralModelsTask SurrogateAgent SurrogateExperiment SurrogateReport SurrogateResult clip_coordinates "
+            "StructuralModelsTask SurrogateAgent SurrogateExperiment SurrogateReport clip_coordinates "
             "edge_loss make_task train_surrogate"
         ),
         _OURS: (

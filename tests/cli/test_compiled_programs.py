@@ -8,11 +8,14 @@ import sys
 import pytest
 from small_tasks import TASK
 
+from jaxarc.native.library import native_library
+
 PLAY = ["--num-envs", "2", "--steps", "2", "--repeats", "1", "--cores", "1"]
 
 
 @pytest.fixture
 def rollout(tmp_path):
+    native_library()  # built, so that no command says that it builds it
     (tmp_path / "tasks").mkdir()
     (tmp_path / "tasks" / "one.json").write_text(json.dumps(TASK))
 

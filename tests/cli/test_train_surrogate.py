@@ -151,3 +151,6 @@ def test_an_agents_run_is_not_evaluated_as_a_surrogate(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(read_experiment([]).as_dict()))
     result = run_command("evaluate", tmp_path)
     assert (result.exit_code, "--agent" in result.stderr) == (2, True)
+    for option in (["--votes", 1], ["--output", tmp_path], ["--minutes", 1]):
+        result = run_command("evaluate", tmp_path, *option)
+        assert (result.exit_code, f"{option[0]}: does not go" in result.stderr) == (2, True)

@@ -67,7 +67,7 @@ def act(agent, attempt, key, observation):
 @eqx.filter_jit
 def likeliest_and_drawn(policy, key, observation):
     batch = jax.tree.map(lambda x: x[None], observation)
-    actions = policy.act(batch), policy.to_action(policy.sample(key, batch).edit)
+    actions = policy.act(batch), policy.to_action(policy.sample(key, batch).choice)
     return jax.tree.map(lambda x: x[0], actions)
 
 

@@ -12,7 +12,7 @@ from played_again import assert_plays_again
 
 import jaxarc.games
 from jaxarc.agents import GameAgent
-from jaxarc.agents.games.policy import GamePolicy
+from jaxarc.agents.games.game_policy import GamePolicy
 from jaxarc.config import NetworkConfig
 from jaxarc.games import GameError, GameParams
 from jaxarc.games.explorer import explore

@@ -308,7 +308,7 @@ def test_a_rollout_values_the_final_observation_where_an_episode_is_cut_off(comp
     assert np.asarray(trajectories.observation["step_count"]).max() == RULES.environment.max_episode_steps - 1
     step, env_index = (int(places[0]) for places in np.nonzero(truncated))
     before = jax.tree.map(lambda x: x[step, env_index][None], trajectories.observation)
-    edit = jax.tree.map(lambda x: x[step, env_index][None], trajectories.edit)
+    edit = jax.tree.map(lambda x: x[step, env_index][None], trajectories.choice)
     final = replay(before, policy.to_action(edit))
     np.testing.assert_allclose(trajectories.final_value[step, env_index], policy.value(final)[0], rtol=1e-4, atol=1e-5)
 

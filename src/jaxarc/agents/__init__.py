@@ -2,7 +2,7 @@
 
 from jaxarc.agents.edits import Edit, Network
 from jaxarc.agents.experiment import Experiment, Report, read_metrics
-from jaxarc.agents.games.agent import GameAgent, load_game_agent
+from jaxarc.agents.games.game_agent import GameAgent, load_game_agent
 from jaxarc.agents.games.levels import load_levels
 from jaxarc.agents.own_parts import OwnPartError, register_network, register_reward
 from jaxarc.agents.policy import EditPolicy, PolicyOutput

@@ -135,7 +135,7 @@ def collect_examples(
             expert({"working_grid": inside.working_grid, "target_grid": inside.target_grid})
         )
         output = policy.sample(key, observation)
-        played = jax.tree.map(lambda mine, other: jnp.where(is_learners, mine, other), output.edit, expert_edit)
+        played = jax.tree.map(lambda mine, other: jnp.where(is_learners, mine, other), output.choice, expert_edit)
         return policy.to_action(played), (expert_edit, output.value)
 
     keys = jax.random.split(key, agent.rollout_steps)

@@ -30,12 +30,12 @@ from jaxarc.parallel.mesh import UNSHARDED, DataShard
 from jaxarc.types import Observation, PRNGKey
 
 Sampler = Callable[[int, Float32[Array, "B N"], Bool[Array, "B N"]], Int32[Array, " B"]]
-"""From the number of the choice, masked logits and what is allowed to the chosen indices."""
+"""From the number of the part, masked logits and what is allowed to the chosen indices."""
 
 _NEVER: Final = -1e9  # logit of what must not be chosen; finite, so that no gradient is NaN
 _LONG: Final = 64  # number of logits from which on drawing in two steps is faster
-_NUM_CHOICES: Final = 6
-_KIND, _FIRST, _SECOND, _COLOR, _ROW, _COLUMN = range(_NUM_CHOICES)
+_NUM_PARTS: Final = 6
+_KIND, _FIRST, _SECOND, _COLOR, _ROW, _COLUMN = range(_NUM_PARTS)
 
 
 class CategoricalSample(NamedTuple):
@@ -110,11 +110,11 @@ def _find_by_running_sum(
 
 
 class PolicyOutput(NamedTuple):
-    """An edit for each environment, or the choice of another policy, and what learning needs to know about it."""
+    """A choice for each environment, and what learning needs to know about it."""
 
-    edit: Any  # Edit, of an EditPolicy
+    choice: Any  # Edit, of an EditPolicy; an index, of a policy of games
     log_prob: Float32[Array, " B"]  # of the parts that the kind needs
-    entropy: Float32[Array, " B"]  # of each choice given those before it; its mean is that of the whole edit
+    entropy: Float32[Array, " B"]  # of each part given those before it; its mean is that of the whole choice
     value: Float32[Array, " B"]
 
 
@@ -130,7 +130,7 @@ class ActorCritic(eqx.Module):
         """Return the action of the likeliest choice."""
 
     @abc.abstractmethod
-    def evaluate(self, observation: Observation, edit: Any) -> PolicyOutput:
+    def evaluate(self, observation: Observation, choice: Any) -> PolicyOutput:
         """Return log-probability, entropy and value of given choices."""
 
     @abc.abstractmethod
@@ -138,7 +138,7 @@ class ActorCritic(eqx.Module):
         """Return the expected discounted reward from each observation on."""
 
     @abc.abstractmethod
-    def to_action(self, edit: Any) -> Any:
+    def to_action(self, choice: Any) -> Any:
         """Turn choices into actions of the environment."""
 
     def on_canvas_of(self, observation: Observation) -> Self:
@@ -207,34 +207,34 @@ class EditPolicy(ActorCritic):
         Every device draws the random numbers of all environments, which is cheap beside the network, and takes those of
         its own: so an environment's edit does not depend on the number of devices.
         """
-        # [6, B] numbers, one for each choice of each environment of all devices; this device keeps its own columns.
+        # [6, B] numbers, one for each part in each environment of all devices; this device keeps its own columns.
         batch = observation["step_count"].shape[0] * shard.count
-        uniform = shard.local_slice(jax.random.uniform(key, (_NUM_CHOICES, batch), jnp.float32), axis=1)
+        uniform = shard.local_slice(jax.random.uniform(key, (_NUM_PARTS, batch), jnp.float32), axis=1)
         return self._decide(observation, lambda number, logits, allowed: draw(uniform[number], logits, allowed))
 
     def greedy(self, observation: Observation) -> Edit:
-        """Choose the likeliest part in every choice."""
-        return self._decide(observation, likeliest).edit
+        """Return the edit whose parts are the likeliest ones, each given those before it."""
+        return self._decide(observation, likeliest).choice
 
     def act(self, observation: Observation) -> BboxAction:
         """Return the action of the greedy edit."""
         return self.to_action(self.greedy(observation))
 
-    def evaluate(self, observation: Observation, edit: Edit) -> PolicyOutput:
+    def evaluate(self, observation: Observation, choice: Edit) -> PolicyOutput:
         """Return log-probability, entropy and value of given edits."""
         # The second part may be the last cell of a resized grid: on 3 columns cell 7 is row 2, column 1. For other
         # kinds row and column are not needed, so any valid numbers will do.
         width = self.grid_shape[1]
-        given = (edit.kind, edit.first, edit.second, edit.color, edit.second // width, edit.second % width)
+        given = (*choice, choice.second // width, choice.second % width)
         return self._decide(observation, lambda number, logits, allowed: given[number])
 
     def value(self, observation: Observation) -> Float32[Array, " B"]:
         """Return the expected discounted reward from each observation on."""
         return self.network.value(self.network.encode(self._inputs(observation))).astype(jnp.float32)
 
-    def to_action(self, edit: Edit) -> BboxAction:
+    def to_action(self, choice: Edit) -> BboxAction:
         """Turn edits into actions of the environment."""
-        return to_action(edit, self.kinds, self.grid_shape[1])
+        return to_action(choice, self.kinds, self.grid_shape[1])
 
     def from_action(self, action: BboxAction) -> Edit:
         """Turn actions into edits; each operation must belong to one of the policy's kinds."""
@@ -299,7 +299,7 @@ class EditPolicy(ActorCritic):
         logits: Float[Array, "B N"],
         allowed: Bool[Array, "B N"] | None = None,
     ) -> CategoricalSample:
-        """Make one of the choices, in float32; everything is allowed when nothing else is said."""
+        """Choose one of the parts, in float32; everything is allowed when nothing else is said."""
         if allowed is None:
             allowed = jnp.ones(logits.shape, jnp.bool_)
         return CategoricalSample.make(number, sampler, logits.astype(jnp.float32), allowed)

@@ -52,8 +52,8 @@ class Trajectories(NamedTuple):
     """S steps of B environments."""
 
     observation: Observation  # before each step, leaves [S, B, ...]
-    edit: Any  # leaves [S, B]
-    log_prob: Float32[Array, "S B"]  # when the edit was drawn
+    choice: Any  # leaves [S, B]
+    log_prob: Float32[Array, "S B"]  # when the choice was drawn
     value: Float32[Array, "S B"]  # of the observation
     reward: Float32[Array, "S B"]
     terminated: Bool[Array, "S B"]
@@ -88,7 +88,7 @@ def collect(
     num_steps: int,
     shard: DataShard = UNSHARDED,
 ) -> tuple[StatisticsState, Trajectories, PlayedSteps, EpisodeCounts]:
-    """Take ``num_steps`` steps in each environment with edits drawn from the policy.
+    """Take ``num_steps`` steps in each environment with choices drawn from the policy.
 
     Args:
         policy: what acts.
@@ -105,7 +105,7 @@ def collect(
         # The value belongs to the observation before the step. A truncated episode is over after it, and the
         # environment has begun the next one, so the value of its final observation is taken here.
         output = policy.sample(key, observation, shard)
-        return policy.to_action(output.edit), output
+        return policy.to_action(output.choice), output
 
     def record(transition: Transition[StatisticsState]) -> tuple[tuple, PlayedSteps, EpisodeCounts]:
         done = transition.done
@@ -126,7 +126,7 @@ def collect(
     observation, output, reward, terminated, truncated, final_value = learned_from
     trajectories = Trajectories(
         observation=observation,
-        edit=output.edit,
+        choice=output.choice,
         log_prob=output.log_prob,
         value=output.value,
         reward=reward,
@@ -153,8 +153,8 @@ class UpdateBatch(NamedTuple):
     """Samples of a loss, one for each step."""
 
     observation: Observation
-    edit: Any
-    log_prob: Float32[Array, "*B"]  # when the edit was drawn
+    choice: Any
+    log_prob: Float32[Array, "*B"]  # when the choice was drawn
     advantage: Float32[Array, "*B"]  # of mean 0 and deviation 1 over an update, if normalized
     value_target: Float32[Array, "*B"]
 
@@ -179,7 +179,7 @@ def make_update_batch(trajectories: Trajectories, config: AgentConfig, shard: Da
     )
     return UpdateBatch(
         observation=trajectories.observation,
-        edit=trajectories.edit,
+        choice=trajectories.choice,
         log_prob=trajectories.log_prob,
         advantage=_normalize(advantage, shard) if config.normalize_advantages else advantage,
         value_target=advantage + trajectories.value,
@@ -290,17 +290,17 @@ def ppo_loss(
 
     It weighs the clipped policy loss, the value's squared error and the entropy.
 
-    The ratio says how much likelier the policy makes an edit than the policy that drew it. Of the loss with the ratio
+    The ratio says how much likelier the policy makes a choice than the policy that drew it. Of the loss with the ratio
     and the loss with the clipped ratio the larger one counts, so nothing is gained beyond the range, but a step in the
     wrong direction is always taken back. With ``clip_range=0.2`` and an advantage of 1:
 
         ratio    clipped   policy loss   gradient
-        0.5      0.8       -0.5          towards a larger ratio: the edit was good and became less likely
+        0.5      0.8       -0.5          towards a larger ratio: the choice was good and became less likely
         1.0      1.0       -1.0          towards a larger ratio
         1.5      1.2       -1.2          none: likely enough
     """
-    # The same edits under the policy as it is now: ratio = new probability / old, from the difference of logarithms.
-    output = policy.evaluate(samples.observation, samples.edit)
+    # The same choices under the policy as it is now: ratio = new probability / old, from the difference of logarithms.
+    output = policy.evaluate(samples.observation, samples.choice)
     log_ratio = output.log_prob - samples.log_prob
     ratio = jnp.exp(log_ratio)
     clipped_ratio = jnp.clip(ratio, 1 - config.clip_range, 1 + config.clip_range)
@@ -312,7 +312,7 @@ def ppo_loss(
         clip_fraction=(ratio != clipped_ratio).astype(jnp.float32).mean(),
         gradient_norm=jnp.float32(0),  # filled in when the gradient is there
     )
-    # The entropy is subtracted: a policy that still tries several edits has a smaller loss.
+    # The entropy is subtracted: a policy that still tries several choices has a smaller loss.
     total = losses.policy_loss + config.value_weight * losses.value_loss - entropy_weight * losses.entropy
     return total, losses
 

@@ -19,12 +19,12 @@ def reinforce_loss(
     It weighs the log-probabilities by their advantages, and adds the baseline's squared error and the entropy. With
     ``agent.gae_lambda=1`` the advantage is the discounted reward of the rest of the trajectory minus the baseline.
 
-    An edit with advantage 2 pulls its log-probability up twice as hard as one with advantage 1; one with a negative
+    A choice with advantage 2 pulls its log-probability up twice as hard as one with advantage 1; one with a negative
     advantage becomes less likely. There is no correction for an older policy, so each sample is used once.
     """
-    # The gradient of -(log p * advantage) moves p up where the edit did better than
+    # The gradient of -(log p * advantage) moves p up where the choice did better than
     # the value said, and down where worse.
-    output = policy.evaluate(samples.observation, samples.edit)
+    output = policy.evaluate(samples.observation, samples.choice)
     losses = Losses(
         policy_loss=-(output.log_prob * samples.advantage).mean(),
         value_loss=jnp.square(output.value - samples.value_target).mean(),

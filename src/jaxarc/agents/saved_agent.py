@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Int32, Key
 
 from jaxarc.agents.experiment import Experiment
-from jaxarc.agents.games.policy import GamePolicy
+from jaxarc.agents.games.game_policy import GamePolicy
 from jaxarc.agents.policy import ActorCritic, EditPolicy
 from jaxarc.agents.predictor import Predictor, PredictorState, answer_shown_config, predict_answer, with_answer
 from jaxarc.compilation import require_own_jax
@@ -38,7 +38,7 @@ def policy_of(
 ) -> tuple[Any, Predictor | None]:
     """Return the policy of one seed, and the predictor of its targets; None where the answer is shown.
 
-    It is an :class:`EditPolicy`, or of a run that learned a game a :class:`~jaxarc.agents.games.policy.GamePolicy`.
+    It is an :class:`EditPolicy`, or of a game a :class:`~jaxarc.agents.games.game_policy.GamePolicy`.
 
     Args:
         saved: a run of agents.
@@ -101,7 +101,7 @@ def _edit(
     batch = jax.tree.map(lambda x: x[None], observation)
     # Both are computed, and the number of the attempt chooses: under ``vmap`` attempts are mixed in a batch.
     likeliest = policy.greedy(batch)
-    drawn = policy.sample(key, batch).edit
+    drawn = policy.sample(key, batch).choice
     edit = jax.tree.map(lambda a, b: jnp.where(attempt_index == 0, a, b), likeliest, drawn)
     return jax.tree.map(lambda x: x[0], policy.to_action(edit))
 
@@ -128,7 +128,7 @@ class TrainedAgent(eqx.Module):
     def _act(self, key: PRNGKey, observation: Observation) -> BboxAction:
         batch = jax.tree.map(lambda leaf: device_array(leaf)[None], observation)
         batch = with_answer(batch, predict_answer(self.predictor, batch))
-        edit = self.policy.sample(key, batch).edit if self.samples else self.policy.greedy(batch)
+        edit = self.policy.sample(key, batch).choice if self.samples else self.policy.greedy(batch)
         return jax.tree.map(lambda leaf: leaf[0], self.policy.to_action(edit))
 
     def __call__(self, key: PRNGKey, observation: Observation) -> BboxAction:

@@ -121,7 +121,7 @@ class _CanvasPrograms(NamedTuple):
             state = dataclasses.replace(state, env_states=play(state.env_states)[0])
         # The environment alone takes the policy's own actions, recorded once, so that
         # its episodes are like those of training.
-        actions = jax.jit(jax.vmap(policy.to_action))(play(state.env_states)[1].edit)
+        actions = jax.jit(jax.vmap(policy.to_action))(play(state.env_states)[1].choice)
         act = jax.jit(lambda states: _take_steps(shown, states, actions))
         learn = jax.jit(lambda state: run_seed(state, params, train_config, _UPDATES_A_CALL, _ENV))
         return cls(lambda: act(state.env_states), lambda: play(state.env_states), lambda: learn(state))

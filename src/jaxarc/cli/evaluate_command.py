@@ -31,12 +31,13 @@ from jaxarc.files import locate_run
 
 SEARCH: Final = "search"  # the agent that is a program search and plays no episode
 PLAIN_AGENTS: Final = ("random", "submit", "painter")  # which need no file
-_NOT_OF_SURROGATES: Final = ("agent", "score", "as_json", "network", "reward")
 _OF_SEARCH: Final = ("minutes", "max_cost", "megabytes", "guidance")
 _OF_SOLVERS: Final = ("processes", "seconds")  # the search is one
-_OF_EPISODES: Final = (
-    *("votes", "max_steps", "selection_format", "canvas"),
-    *("answers_visible", "checkpoint", "agent_seed"),
+_OF_RUNS: Final = ("checkpoint", "agent_seed", "precision", "network", "reward")
+_OF_EPISODES: Final = ("votes", "seed", "max_steps", "selection_format", "canvas", "answers_visible", "batch_size")
+_NOT_OF_SURROGATES: Final = (
+    *("agent", "score", "attempts", "output", "as_json", "agent_seed", "network", "reward"),
+    *(*_OF_SEARCH, *_OF_SOLVERS, *_OF_EPISODES),
 )
 
 
@@ -155,10 +156,10 @@ def evaluate(
         jaxarc evaluate runs/NAME-surrogate lookahead.num_eval=512
     """
     if (locate_run(Path(dataset)) / "config.json").is_file():
-        _refuse(ctx, _NOT_OF_SURROGATES, "does not go with the run folder of a surrogate; leave it out")
+        _refuse(ctx, _NOT_OF_SURROGATES, "does not go with a surrogate's run folder as the dataset; leave it out")
         from jaxarc.cli.evaluation import evaluate_run
 
-        evaluate_run(dataset, overrides or [], checkpoint or "last", precision or "float32")
+        evaluate_run(dataset, overrides or [], checkpoint or "last", precision or "float32", quiet)
         return
     _refuse(ctx, ("overrides",), "are for the run folder of a surrogate; leave them out")
     if (agent is None) == (score is None):
@@ -166,14 +167,14 @@ def evaluate(
     path = locate_run(Path(agent or ""))
     is_solver = agent is not None and re.fullmatch(r"([\w.]+|.+\.py):\w+", agent) is not None and not path.exists()
     if agent is None or not path.is_dir():
-        _refuse(ctx, ("precision", "network", "reward"), "is for a run folder; leave it out")
+        _refuse(ctx, _OF_RUNS, "is for a run folder; leave it out")
     if agent != SEARCH:
         _refuse(ctx, _OF_SEARCH, "is for --agent search; leave it out")
     if agent != SEARCH and not is_solver:
         _refuse(ctx, _OF_SOLVERS, "is for --agent search and for solvers; leave it out")
-    if agent == SEARCH or is_solver:
-        _refuse(ctx, _OF_EPISODES, "does not go with a solver, which returns grids and takes no actions; leave it out")
-    elif agent is not None and agent not in PLAIN_AGENTS and (path.suffix == ".py" or not path.exists()):
+    if agent is None or agent == SEARCH or is_solver:
+        _refuse(ctx, _OF_EPISODES, "is for an agent that plays, while a solver returns grids; leave it out")
+    elif agent not in PLAIN_AGENTS and (path.suffix == ".py" or not path.exists()):
         raise typer.BadParameter(
             f"{agent!r} is none of {', '.join((SEARCH, *PLAIN_AGENTS))}, nor ladder_l2_small, nor a folder of jaxarc "
             "train, nor a file of recorded actions, nor module:function or file.py:function; correct it",

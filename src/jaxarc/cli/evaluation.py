@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import sys
@@ -59,7 +60,9 @@ from jaxarc.runs.kind import KINDS, SavedRun, kind_of
 from jaxarc.runs.presentation import percent
 
 
-def evaluate_run(run: str, overrides: Sequence[str], checkpoint: WhichCheckpoint, precision: Precision) -> None:
+def evaluate_run(
+    run: str, overrides: Sequence[str], checkpoint: WhichCheckpoint, precision: Precision, quiet: bool
+) -> None:
     """Evaluate what a run has learned on the held-out data of its experiment with overrides, which are written down.
 
     Its weights are cast to ``precision``.
@@ -72,8 +75,8 @@ def evaluate_run(run: str, overrides: Sequence[str], checkpoint: WhichCheckpoint
         )
     saved = SavedRun.open(folder, checkpoint)
     kind = kind_of(experiment)
-    training = kind.load(experiment, progress_bar)
-    show_results(kind.saved(saved).evaluate(training, precision, overrides), folder, Console())
+    training = kind.load(experiment, functools.partial(progress_bar, is_shown=not quiet))
+    show_results(kind.saved(saved).evaluate(training, precision, overrides), folder, Console(quiet=quiet))
 
 
 @dataclass(frozen=True)

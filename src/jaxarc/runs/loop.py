@@ -150,12 +150,11 @@ class Trainable(abc.ABC):
         return nullcontext()
 
     def write_tables(self, run_state: RunState, folder: RunFolder | None) -> None:
-        """Write tables beside the metrics at the end of a run; the folder is None in all processes but the first."""
-        del run_state, folder
+        """Write tables beside the metrics before the last checkpoint, and again where a report follows it.
 
-    def result(self, state: State) -> State:
-        """Return a state as the caller of the run wants it."""
-        return state
+        The folder is None in all processes but the first.
+        """
+        del run_state, folder
 
 
 def run(
@@ -197,8 +196,7 @@ def run(
             require_unused(folder)
         current = _Run(trainable, experiment, folder, on_report, resume)
         if current.is_finished:
-            state = trainable.result(current.run_state.state)
-            return TrainResult(state, current.run_state.reports, 0.0, interrupted=False)
+            return TrainResult(current.run_state.state, current.run_state.reports, 0.0, interrupted=False)
         return _learn(current, should_stop)
 
 
@@ -230,8 +228,7 @@ def _learn(current: "_Run", should_stop: Callable[[], bool]) -> TrainResult:
             current.save_end()
     current.require_finite(current.metrics, current.run_state.updates)
     current.evaluate_end()
-    state = current.trainable.result(current.run_state.state)
-    return TrainResult(state, current.run_state.reports, current.compile_seconds, interrupted)
+    return TrainResult(current.run_state.state, current.run_state.reports, current.compile_seconds, interrupted)
 
 
 class _Run:
@@ -343,7 +340,7 @@ class _Run:
         """Evaluate the last state if no report did; a run that goes on later takes this report back."""
         if self.run_state.score is None:
             self.report(self.run_state.state, self.run_state.updates, None, is_evaluated=True)
-        self.trainable.write_tables(self.run_state, self.log_folder)
+            self.trainable.write_tables(self.run_state, self.log_folder)
 
     def _load(self, folder: RunFolder) -> RunState | None:
         is_leaf_array = lambda leaf: eqx.is_array(leaf) or isinstance(leaf, jax.ShapeDtypeStruct)

@@ -2,9 +2,10 @@
 
 from jaxarc.config import StructuralModelConfig, SurrogateNetworkConfig, SurrogateTrainingConfig
 from jaxarc.nn.update import init_optimizer, make_surrogate_optimizer, surrogate_learning_rate
-from jaxarc.surrogate.batch import GraphBatch, TrainingBatchJAX, from_static, to_arrays, to_static
+from jaxarc.surrogate.batch import GraphBatch, TrainingBatchJAX, from_static, to_static
 from jaxarc.surrogate.candidate_features import CandidateSet, candidates_of
 from jaxarc.surrogate.causal_graph import CausalGraph, acyclic_threshold, causal_graph
+from jaxarc.surrogate.columns import to_arrays
 from jaxarc.surrogate.edge_scorer import EdgeScorer, edge_probabilities
 from jaxarc.surrogate.lookahead_task import LookaheadTask, SurrogateAgent
 from jaxarc.surrogate.losses import edge_loss, kl_divergence_loss_jax
@@ -15,7 +16,7 @@ from jaxarc.surrogate.search_task import SearchExpertTask, WordScorer
 from jaxarc.surrogate.structural_models import describe_samples, draw_graphs, draw_parent_sets
 from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment, SurrogateReport, make_task
 from jaxarc.surrogate.surrogate_task import StructuralModelsTask, SurrogateTask
-from jaxarc.surrogate.surrogate_training import SurrogateResult, SurrogateState, train_surrogate
+from jaxarc.surrogate.surrogate_training import SurrogateState, train_surrogate
 from jaxarc.surrogate.train_step import (
     AdaptiveTrainStep,
     CompiledTrainStep,
@@ -46,7 +47,6 @@ __all__ = [
     "SurrogateExperiment",
     "SurrogateNetworkConfig",
     "SurrogateReport",
-    "SurrogateResult",
     "SurrogateState",
     "SurrogateTask",
     "SurrogateTrainingConfig",

@@ -6,8 +6,8 @@ labels are equal static parts of the pytree, so batches of equal labels share on
     [[{"B", "A"}, set()]]  ->  ((("A", "B"), ()),)      # one example with two candidates
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeAlias
 
 import equinox as eqx
 import jax
@@ -87,47 +87,6 @@ def _items(values: Any, where: str) -> tuple[Any, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(f"{where} must be a list or a set, got {values!r}; put it into brackets")
     return tuple(values)
-
-
-@runtime_checkable
-class LabelledData(Protocol):
-    """Data by name, as an ``xarray.Dataset`` has it; xarray itself is not needed."""
-
-    @property
-    def data_vars(self) -> Mapping[Any, Any]:
-        """Arrays, or what NumPy makes arrays of, by name."""
-        ...
-
-
-def to_arrays(data: Mapping[str, Any] | LabelledData) -> dict[str, Array]:
-    """Return the variables of labelled data as JAX arrays, which compiled code can take, in the order of the data.
-
-    Labels of axes are left out: JAX knows arrays and containers of arrays alone. Numbers keep their kind, in 32 bits
-    unless ``jax_enable_x64`` is set.
-
-    Args:
-        data: a mapping, or an object with ``data_vars``, such as an ``xarray.Dataset``.
-
-    Raises:
-        TypeError: there is no name to go by, or a variable does not hold numbers; its name is in the message.
-    """
-    named = data.data_vars if isinstance(data, LabelledData) else data
-    if not isinstance(named, Mapping):
-        raise TypeError(
-            f"to_arrays: labelled data have names, got {type(data).__name__}; pass a mapping from name to array, or an "
-            "object with data_vars, as xarray.Dataset is one"
-        )
-    return {str(name): _numbers(values, name) for name, values in named.items()}
-
-
-def _numbers(values: Any, name: Any) -> Array:
-    try:
-        array = to_numpy(values)
-    except (TypeError, HiddenValuesError) as error:
-        raise TypeError(f"to_arrays: {name!r} cannot be made an array: {error}; leave it out") from None
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"to_arrays: {name!r} holds {array.dtype}, no numbers; leave it out, or number its values")
-    return device_array(array)
 
 
 CHANNELS: Final = 3

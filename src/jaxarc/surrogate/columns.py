@@ -1,4 +1,4 @@
-"""Samples of a caller as real numbers: an array, or columns with labels, as a data frame of any library has them."""
+"""Data of a caller, an array or columns with labels as any library has them: as arrays of JAX, or as real numbers."""
 
 import numbers
 from collections.abc import Iterable, Mapping
@@ -6,10 +6,20 @@ from decimal import Decimal
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Array, Float64
 
+from jaxarc.device_arrays import device_array
 from jaxarc.host_arrays import HiddenValuesError, to_numpy
-from jaxarc.surrogate.batch import LabelledData
+
+
+@runtime_checkable
+class LabelledData(Protocol):
+    """Data by name, as an ``xarray.Dataset`` has it; xarray itself is not needed."""
+
+    @property
+    def data_vars(self) -> Mapping[Any, Any]:
+        """Arrays, or what NumPy makes arrays of, by name."""
+        ...
 
 
 @runtime_checkable
@@ -30,6 +40,37 @@ class _Table(Protocol):
     def column_names(self) -> Iterable[Any]: ...
 
     def __getitem__(self, label: Any, /) -> Any: ...
+
+
+def to_arrays(data: Mapping[str, Any] | LabelledData) -> dict[str, Array]:
+    """Return the variables of labelled data as JAX arrays, which compiled code can take, in the order of the data.
+
+    Labels of axes are left out: JAX knows arrays and containers of arrays alone. Numbers keep their kind, in 32 bits
+    unless ``jax_enable_x64`` is set.
+
+    Args:
+        data: a mapping, or an object with ``data_vars``, such as an ``xarray.Dataset``.
+
+    Raises:
+        TypeError: there is no name to go by, or a variable does not hold numbers; its name is in the message.
+    """
+    named = data.data_vars if isinstance(data, LabelledData) else data
+    if not isinstance(named, Mapping):
+        raise TypeError(
+            f"to_arrays: labelled data have names, got {type(data).__name__}; pass a mapping from name to array, or an "
+            "object with data_vars, as xarray.Dataset is one"
+        )
+    return {str(name): _numbers(values, name) for name, values in named.items()}
+
+
+def _numbers(values: Any, name: Any) -> Array:
+    try:
+        array = to_numpy(values)
+    except (TypeError, HiddenValuesError) as error:
+        raise TypeError(f"to_arrays: {name!r} cannot be made an array: {error}; leave it out") from None
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"to_arrays: {name!r} holds {array.dtype}, no numbers; leave it out, or number its values")
+    return device_array(array)
 
 
 def labels_of(values: Any) -> tuple[str, ...] | None:

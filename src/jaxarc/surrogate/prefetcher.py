@@ -20,7 +20,7 @@ import jax
 from jax.sharding import Sharding
 
 from jaxarc.device_arrays import own_arrays
-from jaxarc.surrogate.batch import LabelledData, to_arrays
+from jaxarc.surrogate.columns import LabelledData, to_arrays
 
 Item = TypeVar("Item")
 

@@ -90,7 +90,7 @@ def results(
     training: SurrogateTraining, result: TrainResult, folder: RunFolder
 ) -> Iterator[str | Table | CalibrationPlot]:
     """Evaluate the surrogate, write down and yield what was measured."""
-    model = result.state.model
+    model = training.placement.gather(result.state.model)
     evaluation = evaluate_model(training.task, model, result.reports[-1].update)
     write_evaluation(folder, evaluation)
     yield from _in_words(evaluation)

@@ -1,9 +1,9 @@
 """Train surrogates: what the training loop asks of them, with batches made ahead of time and compiled steps."""
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -33,11 +33,6 @@ class SurrogateState(NamedTuple):
     sums: Sums
 
 
-@dataclass(frozen=True)
-class SurrogateResult(TrainResult):
-    """The result of a run of a surrogate; its model is on one device."""
-
-
 def train_surrogate(
     experiment: SurrogateExperiment,
     task: SurrogateTask,
@@ -46,15 +41,16 @@ def train_surrogate(
     should_stop: Callable[[], bool] = lambda: False,
     *,
     resume: bool = False,
-) -> SurrogateResult:
+) -> TrainResult:
     """Train a surrogate on its task.
 
     Arguments, result and errors are those of :func:`jaxarc.runs.loop.run`; the task is that of
-    :func:`jaxarc.surrogate.make_task`, or one of your own.
+    :func:`jaxarc.surrogate.make_task`, or one of your own. The model of the result is on one device.
     """
     training = SurrogateTraining(experiment, task)
     result = run(training, experiment, folder, on_report, should_stop, resume=resume)
-    return SurrogateResult(result.state, result.reports, result.compile_seconds, result.interrupted)
+    model = training.placement.gather(result.state.model)
+    return dataclasses.replace(result, state=result.state._replace(model=model))
 
 
 class SurrogateTraining(Trainable):
@@ -159,9 +155,6 @@ class SurrogateTraining(Trainable):
             fields |= evaluation[0]
         examples = update * self.batch_size
         return [SurrogateReport(update, examples, seconds, self.experiment.surrogate.seed, **fields)]
-
-    def result(self, state: SurrogateState) -> SurrogateState:
-        return state._replace(model=self.placement.gather(state.model))
 
     def compiled_step(self) -> CompiledStep:
         experiment = self.experiment

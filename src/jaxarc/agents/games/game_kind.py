@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from jaxarc.agents.editing_kind import before_and_after, present_agents, session, without_place
 from jaxarc.agents.experiment import Experiment
-from jaxarc.agents.games.agent import saved_game_agent
+from jaxarc.agents.games.game_agent import saved_game_agent
 from jaxarc.agents.games.levels import RecordedLevel, load_levels, record_levels
 from jaxarc.agents.saved_agent import policy_of
 from jaxarc.agents.train import AgentTraining

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int, Int8, UInt32
 
-from jaxarc.agents.games.policy import GamePolicy
+from jaxarc.agents.games.game_policy import GamePolicy
 from jaxarc.agents.policy import ActorCritic
 from jaxarc.agents.ppo import TrainConfig
 from jaxarc.agents.updates import environment_of, make_params, make_policy, play_all

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int8, Int32
 
-from jaxarc.agents.games.policy import GamePolicy
+from jaxarc.agents.games.game_policy import GamePolicy
 from jaxarc.agents.saved_agent import policy_of
 from jaxarc.config.agent_training import WhichCheckpoint
 from jaxarc.errors import whole_number
@@ -127,5 +127,5 @@ def _cells(frame: Int8[np.ndarray, "64 64"], size: tuple[int, int], shape: tuple
 def _act(
     policy: GamePolicy, key: PRNGKey, cells: Int8[Array, "H W"], draws: Bool[Array, ""] | bool
 ) -> Int32[Array, ""]:
-    drawn = policy.sample(key, cells[None]).edit
+    drawn = policy.sample(key, cells[None]).choice
     return policy.to_action(jnp.where(draws, drawn, policy.greedy(cells[None])))[0]

@@ -67,20 +67,20 @@ class GamePolicy(ActorCritic):
 
     def greedy(self, observation: Observation) -> Int32[Array, " B"]:
         """Return the likeliest choices."""
-        return self._decide(observation, likeliest).edit
+        return self._decide(observation, likeliest).choice
 
     def act(self, observation: Observation) -> Int32[Array, " B"]:
         return self.to_action(self.greedy(observation))
 
-    def evaluate(self, observation: Observation, edit: Int32[Array, " B"]) -> PolicyOutput:
-        return self._decide(observation, lambda *_: edit)
+    def evaluate(self, observation: Observation, choice: Int32[Array, " B"]) -> PolicyOutput:
+        return self._decide(observation, lambda *_: choice)
 
     def value(self, observation: Observation) -> Float32[Array, " B"]:
         return self.value_layer(self._encode(observation).whole)[:, 0]
 
-    def to_action(self, edit: Int32[Array, "*B"]) -> Int32[Array, "*B"]:
+    def to_action(self, choice: Int32[Array, "*B"]) -> Int32[Array, "*B"]:
         """Return the game's action of a choice; its action 0 is RESET."""
-        return edit + 1
+        return choice + 1
 
     def _encode(self, cells: Observation) -> LevelFeatures:
         batch = len(cells)
