@@ -183,13 +183,8 @@ class AgentTraining(Trainable):
         examples = self._load_examples() if self.experiment.cloning.traces else None
         shapes = self.like()
         require_memory(self.experiment.agent.num_envs, size_of(shapes), available_memory(), growth=_GROWTH)
-        with ThreadPoolExecutor(1) as beside:  # the first state is made while what it is for is traced and compiled
-            state = beside.submit(self._start, examples)
-            if self.mesh is None:
-                self._begin_compiling(shapes)
-            return state.result()
-
-    def _start(self, examples: CloningExamples | None) -> TrainingState:
+        if self.mesh is None:  # the first state is made while what it is for is compiled
+            self._begin_compiling(shapes)
         states: list[TrainingState] = []
         for g, (params, config) in enumerate(zip(self.train_params, self.train_configs, strict=True)):
             policies = states[-1].learner.policy if states else None
