@@ -35,7 +35,7 @@ Tables that name JAX 0.10.2, and the learning figures on other pages, were made 
 with 0.11.2, it solves 99.7 % of the training pairs and 100 % of the unseen ones.
 """
 PEERS = ("peer_tables", "Many environments", "steps of 1,024")
-FREEZE = ("search", "Three freezes")
+FREEZE = ("search", "Four freezes")
 KEY_FIGURES = (  # what it is; section, table and row, each by the beginning of its name; column
     ("Steps per second on one core: 1,024 environments, 30x30, random box actions", *PEERS, 1),
     ("JaxARC under `vmap`, and how many times as fast jaxarc is", *PEERS, 2),
