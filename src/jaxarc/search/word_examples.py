@@ -29,7 +29,7 @@ from jaxarc.tasks.raw_task import RawTask
 _TEMPERATURE: Final = 2.0  # in cost: an image function more makes a program less likely by a factor of e
 _WRONG_SHARE: Final = 0.05  # of the weight of a program whose answer is wrong
 _DREAMED_COST: Final = 4  # of a dreamed program at most
-_DREAMED_STATES: Final = 15_000
+_DREAMED_STATES: Final = 12_000
 _DRAWN: Final = 400  # states, of which the dreams are taken
 _NEAR: Final = 0.95  # share of cells that equal the input's, from which on a dream is none
 _FOLDS: Final = 5
