@@ -19,7 +19,7 @@ from jaxarc.search.search_library import call
 from jaxarc.search.words import NEW_ALONE, Word
 
 _LONGEST: Final = 64  # words of a program
-_MOST_BYTES: Final = 2**40
+_MOST_BYTES: Final = 2**40  # of a graph by itself; a search sets what its views may share
 _SMALLEST: Final = 3  # side of a frame
 
 
