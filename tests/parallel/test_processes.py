@@ -7,7 +7,15 @@ import pytest
 from playing_processes import fingerprint
 from process_group import TRAIN, ProcessGroup, free_address, places
 
-from jaxarc.parallel import allgather_text, any_process, broadcast_flag, require_same
+from jaxarc.config import ParallelConfig
+from jaxarc.parallel import (
+    ProcessError,
+    allgather_text,
+    any_process,
+    broadcast_flag,
+    require_same,
+    start_processes,
+)
 
 FOLDERS = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 SLOW_TO_LEAVE = f"""
@@ -62,6 +70,23 @@ def test_a_process_that_does_not_find_the_others_says_in_time_what_to_check(tmp_
     assert f"process 1 waited 2 s at the coordinator {calls}: nobody answers there (Connection refused);" in said[1]
     assert "parallel.multihost needs parallel.coordinator_address, parallel.num_processes: no SLURM" in said[2]
     assert all(text.startswith("error: ") and text.count("\n") == 1 for text in said)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "first"),
+    [
+        ("n1.invalid", "n1.invalid"),
+        ("n1.invalid,login", "n1.invalid"),
+        ("n[001,007-015].invalid,login", "n001.invalid"),
+        ("rack[1-2]n[3,5].invalid,login[1-2]", "rack1n3.invalid"),
+    ],
+)
+def test_a_step_of_slurm_whose_first_node_has_no_address_says_what_to_give(nodes, first, monkeypatch, tmp_path):
+    step = {"SLURM_STEP_NODELIST": nodes, "SLURM_JOB_ID": "4095", "SLURM_STEP_ID": "1", "PATH": str(tmp_path)}
+    for name, value in step.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ProcessError, match=f"parallel.coordinator_address={first}:61500 with"):
+        start_processes(ParallelConfig(num_devices=0, multihost=True))
 
 
 def test_a_process_with_other_choices_is_refused_by_all_however_slow_one_is_to_leave(tmp_path):

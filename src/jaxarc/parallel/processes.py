@@ -6,7 +6,10 @@ With a single process they return at once.
 
 import hashlib
 import json
+import os
+import re
 import socket
+import subprocess
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as OutOfTimeError
@@ -78,6 +81,7 @@ def start_processes(config: ParallelConfig) -> None:
     """
     # Otherwise JAX handles SIGTERM itself; training loops stop in an agreed step instead.
     jax.config.update("jax_enable_preemption_service", False)
+    config = config.replace(coordinator_address=config.coordinator_address or _coordinator_of_step())
     limit = config.connect_seconds
     waiting = ThreadPoolExecutor(1, "jax.distributed")
     # JAX waits in a thread, since it would end the process at its own time limit. This one gives up earlier,
@@ -99,6 +103,31 @@ def start_processes(config: ParallelConfig) -> None:
     except (RuntimeError, ValueError, TypeError, LookupError, OSError) as error:
         raise ProcessError(_say_not_started(config, error)) from error
     _require_like_devices()
+
+
+def _coordinator_of_step() -> str | None:
+    """Return an address for process 0 of a step of SLURM, which is on its first node; None outside of one."""
+    # As JAX does, which knows no names such as rack[1-2]n[3,5], of which the first is rack1n3, none that only SLURM
+    # resolves, and has one port for all steps of a job.
+    if (nodes := os.environ.get("SLURM_STEP_NODELIST")) is None:
+        return None
+    first = re.sub(r"\[(\w+).*?\]", r"\1", re.sub(r",(?![^[]*\]).*", "", nodes))
+    step = 61 * int(os.environ["SLURM_STEP_ID"]) + int(os.environ["SLURM_JOB_ID"])
+    port = os.environ.get("JAX_COORDINATOR_PORT", str(61440 + step % 4096))
+    try:
+        socket.getaddrinfo(first, port)
+    except OSError as error:
+        ask = ["scontrol", "--oneliner", "show", "node", first]
+        try:
+            answer = subprocess.run(ask, capture_output=True, text=True, timeout=_GRACE, check=True).stdout
+            first = re.findall(r"NodeAddr=(\S+)", answer)[0]
+            socket.getaddrinfo(first, port)
+        except (OSError, subprocess.SubprocessError, LookupError):
+            raise ProcessError(
+                f"process 0 is on the node {first}, for which there is no address here ({error.strerror}); give "
+                f"parallel.coordinator_address={first}:{port} with a name or address that all nodes know"
+            ) from error
+    return f"{first}:{port}"
 
 
 def is_distributed() -> bool:
@@ -159,7 +188,7 @@ def _say_not_started(config: ParallelConfig, error: BaseException) -> str:
     if missing and isinstance(error, ValueError):
         return (
             f"parallel.multihost needs {', '.join(missing)}: no SLURM, Open MPI or Kubernetes was found that could "
-            f"tell ({error})"
+            f"tell ({error}); a script of SLURM starts each with srun"
         )
     return (
         f"this process cannot join the others at {config.coordinator_address}: {str(error).splitlines()[0]}; on "
