@@ -135,6 +135,7 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "filelock": {"files", "native", "datasets", "runs"},
     "urllib3": {"datasets"},
     "platformdirs": {"datasets", "traces"},
+    "fsspec": {"traces"},
     "scipy": {"search"},
     "yaml": {"config", "datasets", "cli"},
     "starlette": {"play"},

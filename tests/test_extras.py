@@ -51,6 +51,7 @@ def test_the_base_makes_draws_and_rolls_out_without_any_extra():
         (["info"], {"typer"}, "commands"),
         (["train"], {"hydra"}, "train"),
         (["tasks", "download", "mini-arc"], {"pooch"}, "data"),
+        (["traces", "pull", "s3://bucket/traces"], {"fsspec"}, "share"),
     ],
 )
 def test_a_command_names_the_extra_that_it_misses(arguments, hidden, extra):

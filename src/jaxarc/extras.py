@@ -14,6 +14,7 @@ EXTRAS: Final[dict[str, dict[str, str]]] = {
     "play": {**_COMMANDS, "starlette": "starlette", "uvicorn": "uvicorn"},
     "data": {**_COMMANDS, **_DOWNLOADS},
     "search": {**_COMMANDS, "scipy": "scipy"},
+    "share": {**_COMMANDS, "fsspec": "fsspec"},
     "gymnasium": _GYMNASIUM,
     "gymnax": {"gymnax": "gymnax", "six": "six"},
     "stoa": {"stoa": "stoa-env"},

@@ -1,6 +1,6 @@
 """``jaxarc traces import``: lines of JSON, and what people did in the O2ARC editor."""
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Set
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -63,7 +63,9 @@ def import_traces(
     checked = list(zip(candidates, solved_in_environment(played), strict=True))
     refused = {name for (name, *_), is_solved in checked if not is_solved}
     rejected += [(name, _UNSOLVED) for (name, *_), is_solved in checked if not is_solved]
-    kept, num_known = _keep([trace for (*_, trace), is_solved in checked if is_solved], TraceCache(cache))
+    solved = [trace for (*_, trace), is_solved in checked if is_solved]
+    kept = TraceCache(cache).put_shorter(solved)
+    num_known = len({trace.unit_hash for trace in solved}) - kept
     of_sessions = "" if people is None else f" of {len(people.verdicts):,} sessions"
     print_line(console, f"{kept:,} traces imported, {len(rejected):,} rejected{of_sessions}")
     if num_known:
@@ -107,20 +109,6 @@ def _of_people(people: HumanTraces, tasks: TaskSet) -> tuple[list[_Candidate], l
         if one.pair_id is not None and one.trace is not None
     ]
     return candidates, [(f"{one.name} {one.task_id}".strip(), one.reason) for one in people.rejected]
-
-
-def _keep(solved: Sequence[Trace], store: TraceCache) -> tuple[int, int]:
-    """Store the shortest trace of each unit, and return how many were stored, and how many were there already."""
-    shortest: dict[str, Trace] = {}
-    for trace in sorted(solved, key=lambda trace: len(trace.actions)):
-        shortest.setdefault(trace.unit_hash, trace)
-    kept = 0
-    for unit_hash, trace in shortest.items():
-        known = store.get(unit_hash)
-        if known is None or len(trace.actions) < len(known.actions):
-            store.put(trace)
-            kept += 1
-    return kept, len(shortest) - kept
 
 
 def _verdict_table(people: HumanTraces, refused: Set[str]) -> Table:

@@ -1,4 +1,4 @@
-"""``jaxarc traces``: list, verify, draw and export what experts did."""
+"""``jaxarc traces``: list, verify, export and share what experts did."""
 
 import functools
 from pathlib import Path
@@ -31,10 +31,11 @@ from jaxarc.tasks import UnknownTaskError
 from jaxarc.tasks.raw_task import UnknownAnswerError
 from jaxarc.traces import ExpertSpec, TraceCache, pairs_by_id
 from jaxarc.traces.minari_sets import PREFIX, write_minari
+from jaxarc.traces.sharing import pull_traces, push_traces
 from jaxarc.traces.trace_files import PairFinder, TraceFileError, TraceLine, read_trace_lines, write_trace_file
 
 app = typer.Typer(
-    help="Record, verify, draw, export and import what experts do.", no_args_is_help=True, add_completion=False
+    help="Record, verify, export, import and share what experts do.", no_args_is_help=True, add_completion=False
 )
 app.command("record")(record)
 app.command("import")(import_traces)
@@ -169,3 +170,37 @@ def export(
         write_trace_file(file, traces, {"dataset": lasting_name(dataset)})
     which = "" if pairs == "all" else f" of {pairs} pairs (--pairs all writes every pair's)"
     print_line(Console(), f"{len(traces):,} traces{which}: {file}")
+
+
+PlaceArgument = Annotated[
+    str,
+    typer.Argument(help="A folder, or an address such as s3://bucket/traces or https://host/traces.", metavar="PLACE"),
+]
+
+
+@app.command()
+def push(place: PlaceArgument, cache: CacheOption = None) -> None:
+    """Store the recorded traces in a place that others read, as far as it does not have them.
+
+    Examples:
+        jaxarc traces push /shared/traces
+        jaxarc traces push s3://bucket/traces
+    """
+    num_new, num_known = push_traces(place, TraceCache(cache))
+    print_line(Console(), f"{num_new:,} traces pushed to {place}, which had {num_known:,} already")
+
+
+@app.command()
+def pull(place: PlaceArgument, cache: CacheOption = None) -> None:
+    """Get the traces of a place, as if they were recorded here. A trace in the cache stays unless the other is shorter.
+
+    The exit code is 1 if a file of the place is damaged; the others are read.
+
+    Examples:
+        jaxarc traces pull /shared/traces
+        jaxarc traces pull https://host/traces
+    """
+    num_new, num_damaged = pull_traces(place, TraceCache(cache))
+    print_line(Console(), f"{num_new:,} traces pulled from {place}")
+    if num_damaged:
+        raise typer.Exit(1)

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -64,6 +64,23 @@ class TraceCache:
         text = trace.to_json()
         with self._connected(writes=True) as connection:
             connection.execute("REPLACE INTO traces VALUES (?, ?, ?)", (trace.unit_hash, text, _sha256(text)))
+
+    def put_shorter(self, traces: Iterable[Trace]) -> int:
+        """Put the shortest trace of each unit, where none as short is in the cache; raises and warns as :meth:`get`.
+
+        Returns:
+            How many were put.
+        """
+        shortest: dict[str, Trace] = {}
+        for trace in sorted(traces, key=lambda trace: len(trace.actions)):
+            shortest.setdefault(trace.unit_hash, trace)
+        count = 0
+        for unit_hash, trace in shortest.items():
+            known = self.get(unit_hash)
+            if known is None or len(trace.actions) < len(known.actions):
+                self.put(trace)
+                count += 1
+        return count
 
     def traces(self) -> Iterator[Trace]:
         """Yield every trace that can be read, in the order of their hashes; raises and warns as :meth:`get`."""
