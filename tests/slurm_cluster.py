@@ -16,7 +16,7 @@ import pytest
 
 _SCRIPT: Final = Path(__file__).parent / "slurm" / "slurm_on_one_machine.sh"
 _NO_PACKAGES: Final = 3  # the exit code that says so
-_PATIENCE: Final = 120.0  # seconds
+_PATIENCE: Final = 300.0  # seconds
 
 
 class SlurmCluster:

@@ -10,7 +10,7 @@ from small_run import LEARNABLE
 from jaxarc.agents import Experiment, Report, read_metrics
 from jaxarc.config import LoggingConfig, TrainingConfig
 from jaxarc.runs import RunFolderError, create_run_folder
-from jaxarc.runs.folder import MetricsFile, git_revision, remove_unused
+from jaxarc.runs.folder import MetricsFile, folder_of_this_job, git_revision, remove_unused
 
 
 def experiment(root="runs", name="ppo", **training):
@@ -53,6 +53,40 @@ def test_a_lock_that_is_let_go_can_be_taken_again(tmp_path):
         pass
 
 
+def test_a_job_that_slurm_starts_again_takes_its_run_from_the_earlier_start(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "17")
+    monkeypatch.setattr("jaxarc.runs.folder._LAST_STEP", 0.1)
+    earlier = create_run_folder(experiment(tmp_path, seed=1))
+    create_run_folder(experiment(tmp_path, seed=2))
+    assert (
+        folder_of_this_job(experiment(tmp_path, seed=1)) is None
+    )  # a second run of the same start is a run of its own
+    with earlier.lock():
+        monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+        assert folder_of_this_job(experiment(tmp_path, seed=3)) is None
+        later = folder_of_this_job(experiment(tmp_path, seed=1))
+        assert later == earlier
+        with later.lock():
+            later.require_claimed()
+            monkeypatch.setenv("SLURM_RESTART_COUNT", "0")
+            with pytest.raises(RunFolderError, match=r"goes on with .*slurm_job 17, restarts 1, .*; this one stops"):
+                earlier.require_claimed()
+            remove_unused(earlier)
+            assert earlier.config.exists()
+
+
+def test_another_job_does_not_take_a_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "17")
+    folder = create_run_folder(experiment(tmp_path))
+    with folder.lock():
+        monkeypatch.setenv("SLURM_JOB_ID", "18")
+        monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+        assert folder_of_this_job(experiment(tmp_path)) is None
+        with pytest.raises(RunFolderError, match="another process is training in"), folder.lock():
+            pass
+        assert not folder.is_claimed
+
+
 def test_a_new_folder_of_a_run_that_was_refused_is_removed(tmp_path):
     folder = create_run_folder(experiment(tmp_path))
     (folder.path / "wandb").mkdir()
@@ -64,7 +98,7 @@ def test_a_folder_in_which_something_was_reported_stays(tmp_path):
     folder = create_run_folder(experiment(tmp_path))
     MetricsFile(folder.metrics, Report).append([Report(0, 0, 0.0)])
     remove_unused(folder)
-    assert {path.name for path in folder.path.iterdir()} == {"config.json", "metrics.jsonl"}
+    assert {path.name for path in folder.path.iterdir()} == {"config.json", "metrics.jsonl", ".writer"}
 
 
 @pytest.fixture

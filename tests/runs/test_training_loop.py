@@ -249,6 +249,33 @@ def test_a_folder_is_of_one_run_of_one_config_in_one_process(tmp_path):
         train(EXPERIMENT, PAIRS, folder, resume=True)
 
 
+@pytest.mark.parametrize(("choices", "saved"), [(EXPERIMENT, []), (OFTEN, [2])])
+@pytest.mark.usefixtures("quick")
+def test_a_run_that_a_later_start_of_its_job_takes_over_stops_and_writes_nothing_more(
+    choices, saved, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("SLURM_JOB_ID", "17")
+    folder, seen = RunFolder(tmp_path), []
+
+    def note_until_the_job_starts_again(report):
+        seen.append(report)
+        if report.update == 4:
+            with monkeypatch.context() as later:
+                later.setenv("SLURM_RESTART_COUNT", "1")
+                folder.claim()
+
+    with pytest.raises(RunFolderError, match="another process goes on with"):
+        train(choices, PAIRS, folder, note_until_the_job_starts_again)
+    assert [report.update for report in read_metrics(folder.metrics)[::2]] == [0, 2, 4]
+    assert folder.checkpoints.updates() == saved
+    assert not folder.tasks.exists()
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    outcome = train(choices, PAIRS, folder, resume=True)
+    alone = train(EXPERIMENT, PAIRS)
+    assert without_clocks(read_metrics(folder.metrics)) == without_clocks(alone.reports)
+    assert same(outcome.state, alone.state)
+
+
 @pytest.mark.usefixtures("quick")
 def test_metrics_that_are_gone_are_missed(tmp_path):
     folder, seen = RunFolder(tmp_path), []

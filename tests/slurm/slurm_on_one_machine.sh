@@ -42,6 +42,7 @@ ClusterName=local
 SlurmctldHost=$(hostname -s)(127.0.0.1)
 SlurmctldPort=$1
 AuthType=auth/none
+AuthInfo=cred_expire=15
 CredType=cred/none
 SlurmUser=$(id -un)
 SlurmdUser=$(id -un)

@@ -33,7 +33,7 @@ from jaxarc.config import ConfigValidationError
 from jaxarc.errors import visible
 from jaxarc.parallel import ProcessError, allgather_text, is_distributed, is_primary
 from jaxarc.runs import RunFolder, TrainingDivergedError, TrainResult, create_run_folder, open_run_folder
-from jaxarc.runs.folder import RunReport, make_new_folder, remove_unused
+from jaxarc.runs.folder import RunReport, folder_of_this_job, make_new_folder, remove_unused
 from jaxarc.runs.kind import KINDS, kind_of
 from jaxarc.runs.loop import Trainable, run
 from jaxarc.runs.presentation import Presentation, last_reports, said
@@ -122,6 +122,7 @@ def train(
     if show:
         typer.echo(OmegaConf.to_yaml(topics_of(experiment)), nl=False)
         return
+    folder = folder or folder_of_this_job(experiment)
     if folder is None or not report_if_finished(folder, experiment, console):
         learn(experiment, console, folder)
 

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import secrets
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Sequence
@@ -59,13 +60,12 @@ def save_checkpoint(path: Path, tree: Any, record: CheckpointRecord) -> None:
     """
     # All processes gather, one writes, and the barrier holds the others until the files are there.
     arrays = to_host(_named_arrays(tree))
-    part = path.with_name(f".{path.name}.part")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     if is_primary():
-        # What an earlier attempt left is removed; then arrays, flushed to the disk; then the record, with digests of
-        # what is there; and the name last. A folder with a number for a name is therefore complete.
+        # Arrays, flushed to the disk; then the record, with digests of what is there; and the name last. A folder with
+        # a number for a name is therefore complete.
         try:
             with names_file(path):
-                shutil.rmtree(part, ignore_errors=True)
                 part.mkdir(parents=True)
                 with (part / _ARRAYS).open("wb") as file:
                     np.savez(file, **arrays)
@@ -265,7 +265,7 @@ class Checkpoints:
             return
         self._remove(later for later in self.updates() if later > update)
         for entry in (*self.path.glob(".*.part"), *self.path.glob(".*.removed")):
-            shutil.rmtree(entry)
+            shutil.rmtree(entry, ignore_errors=True)  # what a process on a lost node is about to write nobody reads
 
     def _ranked(self, updates: Sequence[int]) -> list[int]:
         """Return the updates that have a score, the best first, of equal ones the later."""

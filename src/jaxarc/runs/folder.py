@@ -1,4 +1,4 @@
-"""The folder of a run: the names of its files, its lock, the versions that wrote it, and its lines of metrics.
+"""The folder of a run: the names of its files, who writes them, the versions that wrote it, and its lines of metrics.
 
 Metrics are the reports of a run, one line of JSON for each seed and moment; tables have a line of JSON for each row.
 """
@@ -8,6 +8,7 @@ import datetime
 import json
 import os
 import platform
+import secrets
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,8 @@ from jaxarc.runs.checkpoint import Checkpoints
 
 DISTRIBUTION: Final = "jaxarc-rl"  # by which pip knows this package
 _SECONDS: Final = 10.0  # git answers in milliseconds; a folder on a lost network drive must not hold up a run
+_LAST_STEP: Final = 60.0  # seconds for a process that lost its run to notice it and let go of the lock
+_DRAWN: Final = secrets.token_hex(4)  # two machines may have one name, and their processes one number
 _LIBRARIES: Final = ("jax", "jaxlib", "equinox", "optax", "numpy")
 
 
@@ -104,7 +107,8 @@ class RunFolder:
     def lock(self) -> Iterator[None]:
         """Keep other runs from writing here; the system lets go when this process ends, however it ends.
 
-        Of several processes of one run, process 0 holds the lock.
+        Of several processes of one run, process 0 holds the lock. A job that SLURM starts again takes the run from its
+        earlier start, which may still run on a node that was lost.
 
         Raises:
             RunFolderError: another run is writing here.
@@ -112,18 +116,66 @@ class RunFolder:
         if not is_primary():
             yield
             return
+        is_taken_over = self.is_of_this_job
+        if is_taken_over:
+            self.claim()
+        lock = FileLock(self.path / ".lock", timeout=_LAST_STEP if is_taken_over else 0)
         try:
-            with FileLock(self.path / ".lock", timeout=0):
-                yield
+            lock.acquire()
         except Timeout as error:
-            raise RunFolderError(
-                f"another process is training in {self.path}; wait until it ends, or stop it"
-            ) from error
+            if not is_taken_over:
+                raise RunFolderError(
+                    f"another process is training in {self.path}; wait until it ends, or stop it"
+                ) from error
+        try:
+            self.claim()
+            yield
+        finally:
+            lock.release()
+
+    # A disk that machines share may have no locks, and a machine without a network keeps its own. So each run names its
+    # writer in a file, which a rename replaces for all, and the writer reads it before it writes anything. What it may
+    # write in the moment between is a line or a checkpoint that the other one computes, too.
+    @property
+    def _writer(self) -> Path:
+        return self.path / ".writer"
+
+    def claim(self) -> None:
+        """Make this process the one that writes here; another one that does stops before it writes again."""
+        write_whole(self._writer, json.dumps(_this_process()).encode())
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether this process is the last that claimed the run."""
+        return self._read_writer() == _this_process()
+
+    @property
+    def is_of_this_job(self) -> bool:
+        """Whether this job of SLURM claimed the run before SLURM started it again."""
+        claim, mine = self._read_writer(), _this_process()
+        is_same = mine["slurm_job"] is not None and claim.get("slurm_job") == mine["slurm_job"]
+        return is_same and claim["restarts"] < mine["restarts"]
+
+    def require_claimed(self) -> None:
+        """Raise RunFolderError in process 0 if it is not the last that claimed the run."""
+        if is_primary() and not self.is_claimed:
+            other = ", ".join(f"{name} {value}" for name, value in self._read_writer().items())
+            raise RunFolderError(f"another process goes on with {self.path} ({other}); this one stops")
+
+    def _read_writer(self) -> dict[str, Any]:
+        return (read_row(self._writer.read_bytes()) if self._writer.exists() else None) or {}
+
+
+def _this_process() -> dict[str, Any]:
+    """Name this process as no other: its host, its job of SLURM, and how often that was started again."""
+    job = os.environ.get("SLURM_JOB_ID")
+    restarts = int(os.environ.get("SLURM_RESTART_COUNT", "0"))
+    return {"host": platform.node(), "slurm_job": job, "restarts": restarts, "process": f"{os.getpid()}-{_DRAWN}"}
 
 
 def remove_unused(folder: RunFolder) -> None:
-    """Remove a new folder that has no metrics and no checkpoints: there is nothing worth keeping."""
-    if is_primary() and not folder.metrics.exists() and not folder.checkpoints.updates():
+    """Remove a new folder of this process that has no metrics and no checkpoints: there is nothing worth keeping."""
+    if is_primary() and folder.is_claimed and not folder.metrics.exists() and not folder.checkpoints.updates():
         shutil.rmtree(folder.path, ignore_errors=True)
 
 
@@ -136,7 +188,21 @@ def create_run_folder(experiment: RunConfig) -> RunFolder:
     about = {"versions": library_versions(), "git_revision": git_revision(Path.cwd())}
     text = json.dumps({**experiment.as_dict(), **about}, indent=2)
     write_whole(folder.config, (text + "\n").encode())
+    folder.claim()
     return folder
+
+
+def folder_of_this_job(experiment: RunConfig) -> RunFolder | None:
+    """Return the folder of this run where a job of SLURM began it and was started again; None for a new run."""
+    if _this_process()["restarts"] == 0:
+        return None
+    choices = json.loads(json.dumps(experiment.as_dict()))
+    choices.pop("parallel", None)  # the nodes may be others now
+    for path in user_path(Path(experiment.logging.run_root)).glob("*/"):
+        folder = RunFolder(path)
+        if folder.is_of_this_job and choices.items() <= json.loads(folder.config.read_bytes()).items():
+            return folder
+    return None
 
 
 def open_run_folder(path: Path) -> RunFolder:

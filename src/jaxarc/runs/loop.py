@@ -333,6 +333,8 @@ class _Run:
         """Write the tables and then a checkpoint, after which the run is complete; not of a state that is unsound."""
         if self.is_donated or self._faults(self.metrics):
             return
+        if self.log_folder is not None:
+            self.log_folder.require_claimed()
         self.trainable.write_tables(self.run_state, self.log_folder)
         self._save()
 
@@ -359,6 +361,7 @@ class _Run:
         reports = self.trainable.report(updates, seconds, metrics, evaluation, speed)
         # The lines go to the file before the state is adopted, and the caller hears of them after both.
         if self.log_folder is not None:
+            self.log_folder.require_claimed()
             MetricsFile(self.log_folder.metrics, self.trainable.report_type).append(reports)
         self.run_state = RunState(state, updates, [*self.run_state.reports, *reports])
         self.metrics = None
@@ -382,6 +385,7 @@ class _Run:
         """Save the state, without moving the clock."""
         if self.folder is None:
             return
+        self.folder.require_claimed()
         self.seconds_saved = self.seconds
         begun = time.perf_counter()
         # The clock of the checkpoint is read before the writing and moved on after it: saving counts for nothing.
