@@ -66,8 +66,8 @@ def test_a_job_that_slurm_starts_again_takes_its_run_from_the_earlier_start(tmp_
         assert folder_of_this_job(experiment(tmp_path, seed=3)) is None
         later = folder_of_this_job(experiment(tmp_path, seed=1))
         assert later == earlier
-        with later.lock():
-            later.require_claimed()
+        with earlier.lock():
+            earlier.require_claimed()
             monkeypatch.setenv("SLURM_RESTART_COUNT", "0")
             with pytest.raises(RunFolderError, match=r"goes on with .*slurm_job 17, restarts 1, .*; this one stops"):
                 earlier.require_claimed()

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # A real SLURM of three nodes with one core each on the loopback of this machine. Debian's packages are unpacked beside the
 # system and nothing is installed, so it needs no root: 10 MB of lists and 7 MB of packages, once.
-#   slurm_on_one_machine.sh unpack             exits with 3 where the packages cannot be had
+#   slurm_on_one_machine.sh unpack             exits with 3 where the packages cannot be had, as does `start` where they are
+#                                              of another SLURM than Debian 12's, 22.05, and do not start
 #   slurm_on_one_machine.sh start DIR PORT     takes PORT to PORT + 3, and prints a line for `eval` in a shell that uses sbatch
 #   slurm_on_one_machine.sh kill DIR N         ends the daemon of node N, as a lost network does: what runs there goes on
 #   slurm_on_one_machine.sh revive DIR N       starts it again
@@ -81,15 +82,13 @@ daemon() { # name, command...
 
 start_node() { daemon "node$1" "$root"/usr/sbin/slurmd-wlm -D -N "node$1" -d "$root/usr/sbin/slurmstepd-wlm"; }
 
-end_steps() { # spool/node2/node2_17.batch is the socket of a step of job 17, whose processes have one slurmstepd for a parent
-    local socket job pid
-    for socket in "$dir"/spool/node*/node*_*.*; do
-        [ -S "$socket" ] || continue
-        job=${socket##*_}
-        for pid in $(timeout 5 scontrol listpids "${job%.*}" "$(basename "$(dirname "$socket")")" 2>/dev/null |
-            awk 'NR > 1 && $1 > 1 {print $1}'); do
-            kill -9 "$(ps -o ppid= -p "$pid" | tr -d ' ')" "$pid" 2>/dev/null || true
-        done
+stop() { # what runs our programs, and what they run as jobs, by the cluster in its environment
+    local process
+    for process in /proc/[0-9]*; do
+        grep -qzxF "SLURM_CONF=$dir/slurm.conf" "$process/environ" 2>/dev/null || continue
+        if [[ $(readlink "$process/exe") == "$root"/* ]] || grep -qz ^SLURM_JOB_ID= "$process/environ" 2>/dev/null; then
+            kill -9 "${process#/proc/}" 2>/dev/null || true
+        fi
     done
 }
 
@@ -106,17 +105,16 @@ start)
     daemon slurmctld "$root"/usr/sbin/slurmctld-wlm -D
     for n in 1 2 3; do start_node $n; done
     for _ in $(seq 60); do [ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 3 ] && break; sleep 0.5; done
-    sinfo >&2
-    [ "$(sinfo -h -t idle -o %D)" = 3 ]
+    sinfo >&2 || true
+    if [ "$(sinfo -h -t idle -o %D)" != 3 ]; then
+        echo "$(sinfo --version) does not start; see $dir/log" >&2
+        stop
+        [[ $(sinfo --version) == *" 22.05"* ]] && exit 1 || exit 3
+    fi
     environment ;;
 kill) kill -9 "$(cat "$dir/node${3:?a number}.started")" ;;
 revive) start_node "${3:?a number}" ;;
-stop)
-    end_steps
-    for file in "$dir"/*.started; do
-        kill "$(cat "$file")" 2>/dev/null || true
-        rm -f "$file"
-    done ;;
+stop) stop ;;
 *)
     echo "unpack, start, kill, revive or stop" >&2
     exit 2 ;;
