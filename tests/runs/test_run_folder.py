@@ -1,6 +1,8 @@
 """The folder of a run, and the revision of the code that it notes."""
 
+import errno
 import json
+import os
 import shutil
 import subprocess
 
@@ -73,6 +75,29 @@ def test_a_job_that_slurm_starts_again_takes_its_run_from_the_earlier_start(tmp_
                 earlier.require_claimed()
             remove_unused(earlier)
             assert earlier.config.exists()
+
+
+@pytest.mark.parametrize("fault", [errno.ENOLCK, errno.ENOTSUP, errno.EIO])
+def test_a_disk_without_locks_has_the_claim_alone(fault, tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl", reason="no flock on this system")
+
+    def refuse(*_):
+        raise OSError(fault, os.strerror(fault))
+
+    folder = create_run_folder(experiment(tmp_path))
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    if fault == errno.EIO:
+        with pytest.raises(OSError, match=os.strerror(fault)), folder.lock():
+            pass
+        return
+    with folder.lock():
+        folder.require_claimed()
+        monkeypatch.setattr("jaxarc.runs.folder._DRAWN", "another")  # process, which starts here
+        with folder.lock():
+            folder.require_claimed()
+        monkeypatch.undo()
+        with pytest.raises(RunFolderError, match="another process goes on with"):
+            folder.require_claimed()
 
 
 def test_another_job_does_not_take_a_run(tmp_path, monkeypatch):

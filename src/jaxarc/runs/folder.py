@@ -5,6 +5,7 @@ Metrics are the reports of a run, one line of JSON for each seed and moment; tab
 
 import dataclasses
 import datetime
+import errno
 import json
 import os
 import platform
@@ -127,6 +128,9 @@ class RunFolder:
                 raise RunFolderError(
                     f"another process is training in {self.path}; wait until it ends, or stop it"
                 ) from error
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.ENOTSUP):  # of a shared disk without locks
+                raise
         try:
             self.claim()
             yield
