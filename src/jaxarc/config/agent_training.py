@@ -72,10 +72,10 @@ class AnswerConfig(CheckedConfig):
     """The source of the answer that a policy edits towards, and the training of its predictor."""
 
     source: Literal["shown", "predicted", "searched"] = "shown"  # hidden: predicted by a network, or searched
-    batch_size: int = limited(64, low=1)  # puzzles in a batch of the predictor
-    batches_per_update: int = limited(16, low=1)  # batches of the predictor for each update of the policy
+    batch_size: int = limited(16, low=1)  # puzzles in a batch of the predictor
+    batches_per_update: int = limited(4, low=1)  # batches of the predictor for each update of the policy
     learning_rate: float = limited(3e-3, low=0.0, high=1.0)  # rate of the predictor, falls to 0 along a cosine
-    hidden_size: int = limited(64, low=1)  # hidden units of the predictor's layers
+    hidden_size: int = limited(48, low=2)  # hidden units of the predictor's layers
     search_seconds: float = limited(600.0, low=0.0)  # limit of one program search; a cut depends on the clock
     search_processes: int = limited(1, low=1)  # searches side by side; a script with more needs a guarded main
 
