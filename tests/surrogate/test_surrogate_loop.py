@@ -169,4 +169,4 @@ def test_the_newest_and_the_best_checkpoints_stay(folder, whole):
 
 def test_a_saved_model_comes_back_without_the_rest(whole, folder):
     run(folder=folder)
-    assert same(load_model(folder.checkpoints.newest(), Problem()), whole.state.model)
+    assert same(load_model(folder.checkpoints.newest(), Problem().make_model(jax.random.key(0))), whole.state.model)

@@ -3,7 +3,9 @@
 A wrong name is answered before anything is loaded that computes.
 """
 
+import contextlib
 import datetime
+import json
 import re
 from pathlib import Path
 from typing import Annotated, Final
@@ -150,6 +152,7 @@ def evaluate(
         jaxarc evaluate arc-agi-1/training --agent search --minutes 10
         jaxarc evaluate arc-agi-1/training --agent random
         jaxarc evaluate arc-agi-1/evaluation --agent runs/NAME --answers-visible
+        jaxarc evaluate arc-agi-1/evaluation:max_side=10 --agent runs/NAME-rules
         jaxarc evaluate arc-agi-1/training --agent my_solver:solve --json
         jaxarc evaluate arc-agi-1/training --score submission.json
         jaxarc evaluate runs/NAME-surrogate
@@ -165,9 +168,13 @@ def evaluate(
     if (agent is None) == (score is None):
         raise typer.BadParameter("give an agent to play, or a submission file to score", param_hint="--agent, --score")
     path = locate_run(Path(agent or ""))
-    is_solver = agent is not None and re.fullmatch(r"([\w.]+|.+\.py):\w+", agent) is not None and not path.exists()
+    is_solver = agent is not None and (
+        _predicts_answers(path) if path.exists() else re.fullmatch(r"([\w.]+|.+\.py):\w+", agent) is not None
+    )
     if agent is None or not path.is_dir():
         _refuse(ctx, _OF_RUNS, "is for a run folder; leave it out")
+    elif is_solver:
+        _refuse(ctx, _OF_RUNS[1:], "is for the run of an agent; leave it out")
     if agent != SEARCH:
         _refuse(ctx, _OF_SEARCH, "is for --agent search; leave it out")
     if agent != SEARCH and not is_solver:
@@ -197,7 +204,7 @@ def evaluate(
         search = SearchConfig(answers=attempts, **{name: one for name, one in limits.items() if one is not None})
         scored = evaluation.search(tasks, search, processes, minutes, quiet)
     elif is_solver:
-        scored = evaluation.call_solver(agent, tasks, attempts, processes, seconds, quiet)
+        scored = evaluation.call_solver(agent, checkpoint or "best", tasks, attempts, processes, seconds, quiet)
     else:
         config = EvaluationConfig(attempts=attempts, votes=votes, seed=seed, batch_size=batch_size)
         request = evaluation.PlayRequest(
@@ -235,6 +242,13 @@ def evaluate(
     if all(row.error is not None for row in scored.result.rows):
         warn("the solver failed at every task")
         raise typer.Exit(1)
+
+
+def _predicts_answers(path: Path) -> bool:
+    """Whether it is the folder of a run of ``jaxarc train surrogate=rules``."""
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):  # what is damaged is told when it is opened
+        return json.loads((path / "config.json").read_text())["surrogate"]["problem"] == "rules"
+    return False
 
 
 def _refuse(ctx: typer.Context, names: tuple[str, ...], why: str) -> None:

@@ -125,11 +125,16 @@ def load_player(name: str, tasks: TaskSet, request: PlayRequest) -> Player:
     return Player(RecordedAgent.create(recordings, tasks, rules), rules)
 
 
-def load_solver(name: str) -> Solver:
-    """Return a function by ``module:function`` or ``file.py:function``.
+def load_solver(name: str, checkpoint: WhichCheckpoint = "best") -> Solver:
+    """Return a function by ``module:function`` or ``file.py:function``, or what a run has learned of rules.
 
     Modules are looked for in the working directory too, and those that a file imports in its own folder.
     """
+    if locate_run(Path(name)).is_dir():
+        from jaxarc.surrogate import solver_of  # few need it
+        from jaxarc.surrogate.held_out import load_surrogate
+
+        return solver_of(load_surrogate(name, checkpoint=checkpoint))
     where, _, attribute = name.rpartition(":")
     # Importing a module runs code of others, which may raise anything.
     with Caught() as caught:
@@ -228,15 +233,21 @@ def search(tasks: TaskSet, config: SearchConfig, processes: int | None, minutes:
 
 
 def call_solver(
-    name: str, tasks: TaskSet, attempts: int, processes: int | None, seconds: float | None, quiet: bool
+    name: str,
+    checkpoint: WhichCheckpoint,
+    tasks: TaskSet,
+    attempts: int,
+    processes: int | None,
+    seconds: float | None,
+    quiet: bool,
 ) -> Scored:
     """Call a solver for every task, here if neither processes nor seconds are given; Ctrl-C keeps what is done."""
-    solve = load_solver(name)
+    solve = load_solver(name, checkpoint)
     if processes is None and seconds is None:
         solving = solve_tasks(solve, tasks, attempts)
         says = {}
     else:
-        solving = solve_in_processes(Job(load_solver, (name,)), tasks, attempts, processes or 1, seconds)
+        solving = solve_in_processes(Job(load_solver, (name, checkpoint)), tasks, attempts, processes or 1, seconds)
         says = {"processes": processes or 1, "seconds": seconds}
     done: list[SolvedTask] = []
     # What the solver prints goes to stderr: stdout is for the result.

@@ -11,7 +11,9 @@ from jaxarc.config.build import CheckedConfig, limited
 class SurrogateConfig(CheckedConfig):
     """The expert that a surrogate learns from, and how often a run reports."""
 
-    problem: Literal["parent_sets", "graphs", "lookahead", "search"] = "lookahead"  # two of models; two of ARC
+    problem: Literal["parent_sets", "graphs", "lookahead", "search", "rules"] = (
+        "lookahead"  # two of models; three of ARC
+    )
     seed: int = limited(0, low=0, high=2**31 - 2)  # seed of weights and examples; held-out examples use seed + 1
     steps_per_report: int = limited(50, low=1)  # after which metrics are reported, as means over these steps
     reports_per_evaluation: int = limited(2, low=1)  # reports between two evaluations on the held-out examples
@@ -130,6 +132,20 @@ class SearchExpertConfig(CheckedConfig):
     dreamed_share: float = limited(0.3, low=0.0, high=1.0)  # of the examples of a batch
     symmetries: bool = True  # turn and mirror examples
     num_examples: int = limited(64, low=1)  # B, of a batch
+
+
+@dataclass(frozen=True)
+class RulesConfig(CheckedConfig):
+    """The tasks whose answers are predicted: the rules to learn from, and those to measure."""
+
+    learned: str = "rules/train"  # of `jaxarc tasks generate rules train --held-out 1000`
+    measured: tuple[str, ...] = ("rules/train-arguments", "rules/train-compositions", "rules/train-words")
+    side: int = limited(10, low=1, high=30)  # of the canvas; larger tasks are left out
+    puzzles_per_batch: int = limited(32, low=1)  # B
+    hidden_size: int = limited(48, low=2)  # units of the predictor's layers
+
+    def validate(self) -> list[str]:
+        return [] if self.measured else ["measured must name a set at least, such as rules/train-words"]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from jaxarc.surrogate.lookahead_task import LookaheadTask, SurrogateAgent
 from jaxarc.surrogate.losses import edge_loss, kl_divergence_loss_jax
 from jaxarc.surrogate.mesh_placement import MeshPlacement, place_weights
 from jaxarc.surrogate.prefetcher import DataPrefetcher
+from jaxarc.surrogate.rules_task import RulesTask, solver_of
 from jaxarc.surrogate.scorers import CandidateScorer, CountingScorer, choose_box
 from jaxarc.surrogate.search_task import SearchExpertTask, WordScorer
 from jaxarc.surrogate.structural_models import describe_samples, draw_graphs, draw_parent_sets
@@ -40,6 +41,7 @@ __all__ = [
     "GraphBatch",
     "LookaheadTask",
     "MeshPlacement",
+    "RulesTask",
     "SearchExpertTask",
     "StructuralModelConfig",
     "StructuralModelsTask",
@@ -74,6 +76,7 @@ __all__ = [
     "make_task",
     "over_stages",
     "place_weights",
+    "solver_of",
     "surrogate_learning_rate",
     "to_arrays",
     "to_static",

@@ -22,6 +22,7 @@ from jaxarc.runs.checkpoint import Checkpoint
 from jaxarc.runs.folder import RunFolder, open_run_folder
 from jaxarc.runs.kind import SavedRun
 from jaxarc.surrogate.agreement import Agreement, GraphAccuracy
+from jaxarc.surrogate.rules_task import SolvedShares, make_predictor
 from jaxarc.surrogate.surrogate_experiment import make_task
 from jaxarc.surrogate.surrogate_task import SurrogateTask
 from jaxarc.surrogate.train_step import Model
@@ -46,6 +47,7 @@ class SurrogateEvaluation:
     checkpoint: int  # the update whose model was evaluated
     agreement: Agreement | None = None
     graphs: GraphAccuracy | None = None
+    rules: SolvedShares | None = None
     policies: Mapping[str, PlayedPairs] = dataclasses.field(default_factory=dict)  # by name of the policy
     precision: str = "float32"  # of the model's weights and products
     overrides: tuple[str, ...] = ()  # of the run's experiment, with which it was evaluated
@@ -65,6 +67,7 @@ class SurrogateEvaluation:
             "checkpoint": self.checkpoint,
             "agreement": agreement,
             "graphs": graphs,
+            "rules": None if self.rules is None else self.rules.by_set,
             "policies": {name: dataclasses.asdict(result) for name, result in self.policies.items()},
             "precision": self.precision,
             "overrides": list(self.overrides),
@@ -81,24 +84,32 @@ def load_surrogate(run: str | Path, *, checkpoint: WhichCheckpoint = "best") -> 
         checkpoint: the one that agrees best with the expert, or the newest.
 
     Returns:
-        An :class:`EdgeScorer`, or a :class:`CandidateScorer` or :class:`CountingScorer` of candidates.
+        An :class:`EdgeScorer`, a :class:`CandidateScorer` or :class:`CountingScorer` of candidates, or an
+        :class:`AnswerPredictor`.
 
     Raises:
         NotARunError: it is not the folder of a run.
         CheckpointError: there is no model that can be used, or the run trained an agent.
     """
     saved = SavedRun.open(open_run_folder(locate_run(Path(run))), checkpoint).require("surrogate")
-    return load_model(saved.checkpoint, make_task(saved.experiment))
+    key, experiment = jax.random.key(0), saved.experiment
+    predicts_answers = experiment.surrogate.problem == "rules"  # which its tasks need not be here for
+    fresh = make_predictor(key, experiment.rules) if predicts_answers else make_task(experiment).make_model(key)
+    return load_model(saved.checkpoint, fresh)
 
 
-def load_model(checkpoint: Checkpoint, task: SurrogateTask) -> Model:
-    """Take the model of a task out of a checkpoint of its run, without the optimizer.
+def load_model(checkpoint: Checkpoint, fresh: Model) -> Model:
+    """Take the model out of a checkpoint of a run, without the optimizer.
+
+    Args:
+        checkpoint: of the run.
+        fresh: a model of its task.
 
     Raises:
         CheckpointError: it is a checkpoint of another task.
     """
     # A fresh model gives structure and static fields; only the arrays come from the checkpoint.
-    arrays, rest = eqx.partition(task.make_model(jax.random.key(0)), eqx.is_array)
+    arrays, rest = eqx.partition(fresh, eqx.is_array)
     return eqx.combine(checkpoint.load(arrays, within="model"), rest)
 
 
@@ -107,6 +118,8 @@ def evaluate_model(task: SurrogateTask, model: Model, checkpoint: int) -> Surrog
     measured = task.evaluate(model)
     if isinstance(measured, GraphAccuracy):
         return SurrogateEvaluation(checkpoint, graphs=measured)
+    if isinstance(measured, SolvedShares):
+        return SurrogateEvaluation(checkpoint, rules=measured)
     return SurrogateEvaluation(checkpoint, agreement=measured if isinstance(measured, Agreement) else None)
 
 

@@ -14,6 +14,7 @@ from jaxarc.config import (
     LoggingConfig,
     LookaheadConfig,
     ParentSetsConfig,
+    RulesConfig,
     SearchExpertConfig,
     StructuralModelConfig,
     SurrogateConfig,
@@ -26,6 +27,7 @@ from jaxarc.config.surrogate import MAX_LISTED_VARIABLES
 from jaxarc.experts import missing_for_lookahead
 from jaxarc.runs.kind import Bar, no_bar
 from jaxarc.surrogate.lookahead_task import LookaheadTask
+from jaxarc.surrogate.rules_task import RulesTask
 from jaxarc.surrogate.search_task import SearchExpertTask
 from jaxarc.surrogate.surrogate_task import StructuralModelsTask, SurrogateTask
 
@@ -48,6 +50,7 @@ class SurrogateExperiment(CheckedConfig):
     graphs: GraphsConfig = field(default_factory=GraphsConfig)
     lookahead: LookaheadConfig = field(default_factory=LookaheadConfig)
     search_expert: SearchExpertConfig = field(default_factory=SearchExpertConfig)
+    rules: RulesConfig = field(default_factory=RulesConfig)
     surrogate_mesh: SurrogateMeshConfig = field(default_factory=SurrogateMeshConfig)
     task: TaskConfig = field(default_factory=TaskConfig)
     checkpoint: CheckpointConfig = field(default_factory=CheckpointConfig)
@@ -123,6 +126,7 @@ class SurrogateReport:
     auroc: float | None = None  # on held-out structural models: of their edges, mean over models
     expected_shd: float | None = None  # on them: structural Hamming distance
     edge_accuracy: float | None = None  # on them: share of ordered pairs right at the threshold 0.5
+    solved: float | None = None  # of rules that are not learned from: share of right answers, mean over the sets
 
     @property
     def samples(self) -> int:
@@ -131,8 +135,10 @@ class SurrogateReport:
 
     @property
     def score(self) -> float | None:
-        """Return -KL or AUROC; the higher the better."""
-        return self.auroc if self.kl is None else -self.kl
+        """Return -KL, AUROC, or the share of right answers; the higher the better."""
+        return (
+            next((one for one in (self.auroc, self.solved) if one is not None), None) if self.kl is None else -self.kl
+        )
 
 
 def make_task(experiment: SurrogateExperiment, bar: Bar = no_bar) -> SurrogateTask:
@@ -222,6 +228,13 @@ _PROBLEMS: Final = {
         lambda of, _: LookaheadTask.load(of.task, of.environment, of.lookahead),
         _check_lookahead,
         "lookahead.num_examples",
+    ),
+    "rules": _Problem(
+        "tasks of drawn rules",
+        "their answers",
+        lambda of, _: RulesTask.load(of.rules),
+        _check_no_layers,
+        "rules.puzzles_per_batch",
     ),
     "search": _Problem(
         "the programs that the search finds",

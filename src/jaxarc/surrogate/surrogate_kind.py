@@ -33,12 +33,14 @@ _PLOTS: Final = (
     Plot("nats", {"loss, learned from": "total_loss", "KL to the expert, held out": "kl"}),
     Plot("agreement, held out", {"first choice": "top1_agreement", "first five": "top5_agreement"}, True),
     Plot("edges, held out", {"AUROC": "auroc", "right at 0.5": "edge_accuracy"}, True),
+    Plot("answers, unseen rules", {"right in every cell": "solved"}, True),
 )
 _MEASURED: Final = (  # of a surrogate
     Part("KL {:.3f}", "kl"),
     Part("top-1 {}", "top1_agreement", range_share),
     Part("expected SHD {:.2f}", "expected_shd"),
     Part("AUROC {:.3f}", "auroc"),
+    Part("solved {}", "solved", range_share),
 )
 
 
@@ -110,7 +112,8 @@ class SavedSurrogate:
 
         Its weights are cast to ``precision``. The overrides, which made the training's experiment, are written down.
         """
-        model = cast_floats(load_model(self.run.checkpoint, training.task), DTYPES[precision])
+        fresh = training.task.make_model(jax.random.key(0))
+        model = cast_floats(load_model(self.run.checkpoint, fresh), DTYPES[precision])
         with products_in(precision):
             evaluation = evaluate_surrogate(training.task, model, self.run.checkpoint.record.update)
         evaluation = dataclasses.replace(evaluation, precision=precision, overrides=tuple(overrides))
@@ -130,6 +133,9 @@ def _in_words(evaluation: SurrogateEvaluation) -> Iterator[Table | CalibrationPl
         yield _graphs(graphs)
         error = graphs.overall.calibration_error
         yield from _calibration(graphs.calibration, error, "ordered pairs", "share of edges")
+    if evaluation.rules is not None:
+        rows = [(name, f"{count:,}", percent(share)) for name, (share, count) in evaluation.rules.by_set.items()]
+        yield Table(("rules that are not learned from", "tasks", "solved, one attempt"), rows)
     if evaluation.policies:
         yield _policies(evaluation.policies)
 

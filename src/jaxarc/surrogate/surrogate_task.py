@@ -78,8 +78,8 @@ class SurrogateTask(abc.ABC):
         """Make a fresh model, an Equinox module."""
 
     @abc.abstractmethod
-    def batch(self, seed: int, step: int) -> ExpertBatch | GraphBatch:
-        """Make the batch of a step.
+    def batch(self, seed: int, step: int) -> Any:
+        """Make the batch of a step, arrays with a leading axis: an :class:`ExpertBatch`, or what the task's step takes.
 
         It depends on the seed and the step alone, so that a resumed run sees the batches that it would have seen.
         The prefetcher's thread calls this ahead of time, steps in order. All batches have the same shapes and static
