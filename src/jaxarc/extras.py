@@ -24,6 +24,7 @@ EXTRAS: Final[dict[str, dict[str, str]]] = {
     "wandb": {"wandb": "wandb"},
     "mctx": {"mctx": "mctx"},
     "arc3": {"arcengine": "arcengine", "arc_agi": "arc-agi"},
+    "slurm": {"submitit": "submitit"},
     "minari": {"minari": "minari", "h5py": "h5py", **_GYMNASIUM},
 }
 

@@ -7,11 +7,13 @@ import sys
 import jax
 import numpy as np
 import pytest
+import typer
 from run_command import run_command
 from untrained_run import write_untrained_run
 
 from jaxarc import constants as c
 from jaxarc.cli.evaluation import PlayRequest, load_player
+from jaxarc.cli.place_options import sbatch_options
 from jaxarc.datasets import load_tasks
 
 ANSWERS = {"flip": [[[1, 2]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7, 7], [7, 7]]]}
@@ -178,6 +180,34 @@ def test_a_solver_that_hangs_or_dies_costs_only_its_test_input(dataset, tmp_path
     assert [name for name, error in errors.items() if error and "the process died (SIGKILL)" in error] == died
 
 
+DEADLY = """
+import os
+
+def solve(train, test_input):
+    with open("calls", "a") as file:
+        file.write(f"{test_input.tolist()}\\n")
+    if test_input.tolist() == [[7]] and not os.path.exists("lived"):
+        open("lived", "w").close()
+        os._exit(9)
+    return test_input
+"""
+
+
+def test_the_same_command_goes_on_after_a_kill(dataset, tmp_path):
+    (tmp_path / "deadly.py").write_text(DEADLY)
+    command = [sys.executable, "-m", "jaxarc", "evaluate", dataset, "--agent", "deadly.py:solve", "-o", "out"]
+    first = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert first.returncode == 9
+    other = subprocess.run([*command, "--attempts", "3"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (other.returncode, other.stderr.count("\n")) == (1, 1)
+    assert "attempts is 2 there and 3 here" in other.stderr
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False).returncode == 0
+    asked = (tmp_path / "calls").read_text().splitlines()
+    assert sorted(asked) == sorted([str(grid) for grids in INPUTS.values() for grid in grids] + ["[[7]]"])
+    assert list(rows(tmp_path / "out")) == ["flip", "grow", "same"]
+    assert not (tmp_path / "out" / "jobs").exists()
+
+
 def test_a_solver_that_changes_the_folder_takes_no_results_along(dataset, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "wandering.py").write_text("import os\ndef solve(train, grid):\n    os.chdir('/')\n    return grid")
@@ -321,6 +351,14 @@ def test_a_painter_needs_the_answers_and_solves_everything_with_them(dataset, tm
     assert read(tmp_path / "out" / "summary.json")["score"]["output_score"] == 1.0
 
 
+def test_options_of_sbatch_are_read_by_their_own_names():
+    text = "partition=cpu,nodelist=n1,n2,--time=1:00:00,export=ALL,PYTHONPATH=/a=b"
+    expected = {"partition": "cpu", "nodelist": "n1,n2", "time": "1:00:00", "export": "ALL,PYTHONPATH=/a=b"}
+    assert sbatch_options(text) == expected
+    with pytest.raises(typer.BadParameter, match="'cpu'"):
+        sbatch_options("cpu")
+
+
 def test_mistakes_are_one_line(dataset, actions, solver, tmp_path):
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
@@ -339,6 +377,11 @@ def test_mistakes_are_one_line(dataset, actions, solver, tmp_path):
         (["--agent", "random", "--minutes", "1"], 2, "--minutes"),
         (["--agent", "random", "--seconds", "1"], 2, "for solvers"),
         (["--agent", f"{solver}:same", "--max-cost", "1"], 2, "--agent search"),
+        (["--agent", "search", "--shards", "0"], 2, "'--shards'"),
+        (["--agent", "search", "--shards", "2", "--processes", "2"], 2, "--processes"),
+        (["--agent", "search", "--slurm", "partition=cpu"], 2, "--on slurm"),
+        (["--agent", "search", "--on", "slurm"], 2, "--shards"),
+        (["--agent", "random", "--on", "slurm"], 2, "for solvers"),
         (["--agent", "painter", "--answers-visible", "--format", "mask"], 2, "--format says mask"),
         (["--agent", "random", "training.seed=1"], 2, "surrogate"),
         (["--agent", tmp_path], 2, "there is no checkpoint in"),

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from jaxarc.jobs import DIED, TIME_LIMIT, Job, JobsError, Processes, run
+from jaxarc.jobs import DIED, TIME_LIMIT, Job, JobsError, Place, Processes, run
 
 
 def square(number):
@@ -52,7 +52,7 @@ def by_job(outcomes):
 def test_a_death_and_a_limit_end_only_their_job_and_what_died_once_is_done_again(tmp_path):
     jobs = [Job(square, (number,)) for number in range(4)]
     jobs += [Job(die_at_first, (tmp_path / "file",)), Job(die), Job(time.sleep, (600,), limit_s=0.3), Job(square, (9,))]
-    found = by_job(run(jobs, 2))
+    found = by_job(run(jobs, Place(shards=2)))
     assert [found[place] for place in (0, 1, 2, 3, 7)] == [(n * n, None) for n in (0, 1, 2, 3, 9)]
     assert found[4] == ("done", None)
     assert found[5] == (None, f"{DIED} (SIGKILL)")
@@ -62,7 +62,7 @@ def test_a_death_and_a_limit_end_only_their_job_and_what_died_once_is_done_again
 @pytest.mark.skipif(sys.platform == "win32", reason="has no forks")
 def test_what_a_dead_process_has_forked_holds_nothing_up(tmp_path):
     began = time.monotonic()
-    ((_, fault),) = by_job(run([Job(fork_and_die, (tmp_path / "file",))], 1)).values()
+    ((_, fault),) = by_job(run([Job(fork_and_die, (tmp_path / "file",))], Place())).values()
     assert fault == f"{DIED} (SIGKILL)"
     assert time.monotonic() - began < 55
 
@@ -70,7 +70,7 @@ def test_what_a_dead_process_has_forked_holds_nothing_up(tmp_path):
 def test_the_clock_of_the_wall_ends_no_job(monkeypatch):
     wall = time.time
     monkeypatch.setattr(time, "time", lambda: wall() + 3600 * (time.monotonic() % 2 > 1))
-    assert by_job(run([Job(square, (3,), limit_s=600)], 1)) == {0: (9, None)}
+    assert by_job(run([Job(square, (3,), limit_s=600)], Place())) == {0: (9, None)}
 
 
 def test_a_worker_that_is_killed_between_two_jobs_costs_none():
@@ -89,14 +89,22 @@ def test_a_job_goes_to_the_worker_that_it_names():
     assert pids[1:] == pids[:1] * 2
 
 
-def test_a_solver_that_no_process_loads_is_one_error():
+def test_a_process_that_ends_before_it_begins_is_one_error():
     with pytest.raises(JobsError, match=r"does not start \(exit code 3\)"):
-        list(run([Job(square, (2,))], 1, begin=Job(sys.exit, (3,))))
+        list(run([Job(square, (2,))], Place(), begin=Job(os._exit, (3,))))
+
+
+def test_what_begins_a_process_is_the_first_argument_of_its_jobs_and_its_error_is_named():
+    assert by_job(run([Job(pow, (3,))], Place(), begin=Job(int, ("2",)))) == {0: (8, None)}
+    with pytest.raises(JobsError, match=r"ValueError: .*'two'"):
+        list(run([Job(pow, (3,))], Place(), begin=Job(int, ("two",))))
 
 
 def test_what_cannot_be_sent_is_named():
     with pytest.raises(JobsError, match=r"square.*cannot be sent"):
-        list(run([Job(square, (lambda: 3,))], 1))
+        list(run([Job(square, (lambda: 3,))], Place()))
+    with pytest.raises(JobsError, match=r"lambda.*cannot be sent"):
+        list(run([Job(square)], Place(), begin=Job(lambda: 3)))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no signal 9")

@@ -26,6 +26,7 @@ from jaxarc.cli.console import (
     print_json,
     warn,
 )
+from jaxarc.cli.place_options import OnOption, ShardsOption, SlurmOption, place_of
 from jaxarc.config import EvaluationConfig, SearchConfig
 from jaxarc.config.agent_training import Precision, WhichCheckpoint
 from jaxarc.config.environment_rules import SELECTION_FORMATS
@@ -34,7 +35,7 @@ from jaxarc.files import locate_run
 SEARCH: Final = "search"  # the agent that is a program search and plays no episode
 PLAIN_AGENTS: Final = ("random", "submit", "painter")  # which need no file
 _OF_SEARCH: Final = ("minutes", "max_cost", "megabytes", "guidance")
-_OF_SOLVERS: Final = ("processes", "seconds")  # the search is one
+_OF_SOLVERS: Final = ("processes", "seconds", "on", "shards", "slurm")  # the search is one
 _OF_RUNS: Final = ("checkpoint", "agent_seed", "precision", "network", "reward")
 _OF_EPISODES: Final = ("votes", "seed", "max_steps", "selection_format", "canvas", "answers_visible", "batch_size")
 _NOT_OF_SURROGATES: Final = (
@@ -113,6 +114,9 @@ def evaluate(
             help="For search and solvers: processes side by side. Default: one for each core; a solver runs in one.",
         ),
     ] = None,
+    on: OnOption = "local",
+    shards: ShardsOption = None,
+    slurm: SlurmOption = None,
     minutes: Annotated[
         float | None,
         typer.Option(min=0, help="For search: time for all test inputs; costlier programs are tried while it lasts."),
@@ -188,6 +192,7 @@ def evaluate(
             param_hint="--agent",
         )
     load_own_parts(network, reward)
+    place = place_of(on, shards, slurm, processes)
     from jaxarc.cli import evaluation
     from jaxarc.datasets import load_tasks
 
@@ -202,9 +207,11 @@ def evaluate(
     elif agent == SEARCH:
         limits = {"seconds": seconds, "max_cost": max_cost, "megabytes": megabytes, "guidance": guidance}
         search = SearchConfig(answers=attempts, **{name: one for name, one in limits.items() if one is not None})
-        scored = evaluation.search(tasks, search, processes, minutes, quiet)
+        assert folder is not None
+        scored = evaluation.search(tasks, search, place, minutes, folder, quiet)
     elif is_solver:
-        scored = evaluation.call_solver(agent, checkpoint or "best", tasks, attempts, processes, seconds, quiet)
+        assert folder is not None
+        scored = evaluation.call_solver(agent, checkpoint or "best", tasks, attempts, place, seconds, folder, quiet)
     else:
         config = EvaluationConfig(attempts=attempts, votes=votes, seed=seed, batch_size=batch_size)
         request = evaluation.PlayRequest(

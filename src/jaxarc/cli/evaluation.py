@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
+import inspect
 import json
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from rich.table import Table
 from jaxarc.agents import EditAgent
 from jaxarc.agents.saved_agent import policy_of
 from jaxarc.cli.console import DEFAULT_FORMAT, DEFAULT_SIDE, escape, number_table, progress_bar
+from jaxarc.cli.place_options import about_place
 from jaxarc.cli.presenter import show_results
 from jaxarc.cli.search_command import Programs, search_tasks
 from jaxarc.cli.settings import read_experiment
@@ -46,12 +48,12 @@ from jaxarc.evaluation import (
     write_submission,
     write_task_rows,
 )
-from jaxarc.evaluation.solver import SolvedTask, evaluation_of, solve_in_processes, solve_tasks
+from jaxarc.evaluation.solver import SolvedTask, evaluation_of, solve_tasks
 from jaxarc.evaluation.submission import SUBMISSION_DIGEST
 from jaxarc.experts import GreedyPainter
 from jaxarc.experts.expert import Caught
 from jaxarc.files import user_path, write_whole
-from jaxarc.jobs import Job
+from jaxarc.jobs import HERE, Job, Place, remove_results
 from jaxarc.lazy import line_of, load_code
 from jaxarc.nn import products_in
 from jaxarc.parallel import Policy, RandomPolicy
@@ -206,6 +208,7 @@ def _trained_player(folder: RunFolder, tasks: TaskSet, request: PlayRequest) -> 
     return Player(agent, rules, sum(pair in seen for task in tasks for pair in task.test))
 
 
+JOBS: Final = "jobs"  # folder of results, until an evaluation is complete
 _SHOWN_TASKS: Final = 5  # of the best and of the worst each, and of those with an error
 
 
@@ -226,10 +229,21 @@ def score_file(file: Path, attempts: int, tasks: TaskSet) -> Scored:
     return Scored(result, {"dataset": tasks.name, "attempts": attempts, "solved": score.solved})
 
 
-def search(tasks: TaskSet, config: SearchConfig, processes: int | None, minutes: float | None, quiet: bool) -> Scored:
+def search(
+    tasks: TaskSet, config: SearchConfig, place: Place, minutes: float | None, folder: Path, quiet: bool
+) -> Scored:
     """Search programs for every task; Ctrl-C keeps the tasks that are done."""
-    solved, says, programs = search_tasks(tasks, config.answers, config, processes, minutes, quiet)
+    solved, says, programs = search_tasks(tasks, config.answers, config, place, minutes, folder / JOBS, quiet)
     return _solved(solved, says, tasks, config.answers)._replace(programs=programs)
+
+
+def _about_solver(name: str, checkpoint: WhichCheckpoint) -> str:
+    """Name a solver with a hash of its file, or of the records of its run's checkpoints."""
+    solve, run = load_solver(name, checkpoint), locate_run(Path(name))
+    records = sorted(run.glob("checkpoints/*/*.json")) if run.is_dir() else []
+    files = records or [Path(inspect.getsourcefile(inspect.unwrap(solve)) or "")]
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    return f"{name} {checkpoint} {digest}" if records else f"{name} {digest}"
 
 
 def call_solver(
@@ -237,18 +251,17 @@ def call_solver(
     checkpoint: WhichCheckpoint,
     tasks: TaskSet,
     attempts: int,
-    processes: int | None,
+    place: Place,
     seconds: float | None,
+    folder: Path,
     quiet: bool,
 ) -> Scored:
-    """Call a solver for every task, here if neither processes nor seconds are given; Ctrl-C keeps what is done."""
-    solve = load_solver(name, checkpoint)
-    if processes is None and seconds is None:
-        solving = solve_tasks(solve, tasks, attempts)
-        says = {}
-    else:
-        solving = solve_in_processes(Job(load_solver, (name, checkpoint)), tasks, attempts, processes or 1, seconds)
-        says = {"processes": processes or 1, "seconds": seconds}
+    """Call a solver for every task, in a process of its own if seconds are given; Ctrl-C keeps what is done."""
+    if seconds is not None and place == HERE:
+        place = Place("local", 1)
+    load = Job(load_solver, (name, checkpoint))
+    solving = solve_tasks(load, tasks, attempts, place, seconds, folder / JOBS, _about_solver(name, checkpoint))
+    says = {} if place == HERE else {**about_place(place), "seconds": seconds}
     done: list[SolvedTask] = []
     # What the solver prints goes to stderr: stdout is for the result.
     bar = progress_bar("tasks", total=len(tasks), is_shown=not quiet)
@@ -350,6 +363,8 @@ def write(
     write_attempts_page(attempted, folder / "attempts.html", heading)
     summary = {**about, **score_of(result)}
     write_whole(folder / "summary.json", (json.dumps(summary, indent=2) + "\n").encode())
+    if len(result.rows) == len(tasks):
+        remove_results(folder / JOBS)
     return summary
 
 

@@ -15,6 +15,7 @@ from rich.progress import TextColumn, TimeElapsedColumn
 
 from jaxarc.cli.console import DatasetOption, JsonOption, escape, print_json, print_line, progress_bar
 from jaxarc.cli.picture_files import RENDERERS, bytes_of, require_kind
+from jaxarc.cli.place_options import about_place
 from jaxarc.cli.signals import signals_interrupt
 from jaxarc.config import SearchConfig
 from jaxarc.datasets import TaskSet
@@ -22,11 +23,12 @@ from jaxarc.datasets.catalogue import find_task
 from jaxarc.errors import visible
 from jaxarc.evaluation.solver import SolvedTask
 from jaxarc.files import write_whole
-from jaxarc.jobs import host_cores
+from jaxarc.jobs import Place, host_cores
 from jaxarc.render.layout import draw_pairs
 from jaxarc.render.terminal import render_grid
 from jaxarc.runs.presentation import percent
-from jaxarc.search import Found, ProgramError, Question, SearchResult, search_all, solve
+from jaxarc.search import Found, ProgramError, Question, SearchResult, solve
+from jaxarc.search.rounds import search_at
 from jaxarc.search.words import function_rows
 from jaxarc.tasks.raw_task import RawTask
 
@@ -92,7 +94,13 @@ def search(
         drawing = draw_pairs(RENDERERS[kind], _pictures(task, results), title)
         write_whole(output, bytes_of(drawing, title))
     if as_json:
-        print_json({"id": task_id, "dataset": tasks.name, "test": [_facts(*both) for both in answered]})
+        print_json(
+            {
+                "id": task_id,
+                "dataset": tasks.name,
+                "test": [_compared(result.as_dict(), answer) for result, answer in answered],
+            }
+        )
     else:
         console = Console(highlight=False)
         console.print(visible(f"{task_id} in {tasks.name}"), markup=False, style="bold")
@@ -111,13 +119,28 @@ def _searched(task: RawTask, index: int, config: SearchConfig) -> SearchResult:
 
 
 Programs: TypeAlias = dict[str, list[dict[str, Any]]]
-"""Of each task, what was found at each test input: see :func:`_facts`."""
+"""Of each task, what was found at each test input: :meth:`SearchResult.as_dict`, and which answers are right."""
 
 
 def search_tasks(
-    tasks: TaskSet, attempts: int, config: SearchConfig, processes: int | None, minutes: float | None, quiet: bool
+    tasks: TaskSet,
+    attempts: int,
+    config: SearchConfig,
+    place: Place,
+    minutes: float | None,
+    folder: Path,
+    quiet: bool,
 ) -> tuple[list[SolvedTask], dict[str, Any], Programs]:
     """Search the answers of all test inputs, in the order of the tasks; Ctrl-C keeps the tasks that are done.
+
+    Args:
+        tasks: with or without the answers of the tests.
+        attempts: at each test input.
+        config: limits of each.
+        place: where; :data:`~jaxarc.jobs.HERE` is a process for each core.
+        minutes: see :func:`search_at`.
+        folder: of the results, so that the same call goes on after a kill.
+        quiet: show no bar.
 
     Returns:
         The tasks that are done, what the search says of itself, and for each of these tasks the programs of its test
@@ -128,13 +151,15 @@ def search_tasks(
         for task in tasks
         for index, (source, _) in enumerate(task.test)
     ]
-    found: dict[str, dict[int, SearchResult]] = defaultdict(dict)
+    found: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
     done = 0
-    workers = min(processes or host_cores(), len(questions))
+    if place.engine == "here":
+        place = Place("local", host_cores())
+    place = place._replace(shards=min(place.shards, len(questions)))
     with progress_bar("test inputs", total=len(questions), is_shown=not quiet) as show:
         try:
             with signals_interrupt():
-                for question, result in search_all(questions, config, workers, minutes):
+                for question, result in search_at(questions, config, place, minutes, folder, tasks.name):
                     found[question.task_id][question.test_index] = result
                     done += 1
                     show(done, len(questions))
@@ -146,49 +171,34 @@ def search_tasks(
     for task in tasks:
         results = found[task.task_id]
         if len(results) == len(task.test):
-            grids = [[one.answer for one in results[index].answers] for index in range(len(task.test))]
-            faults = [results[index].fault for index in range(len(task.test))]
+            in_order = [results[index] for index in range(len(task.test))]
+            grids = [[np.array(one["grid"], np.int8) for one in facts["answers"]] for facts in in_order]
+            faults = [facts["fault"] for facts in in_order]
             filled = [
                 [] if fault else some[:attempts] + some[:1] * (attempts - len(some))
                 for some, fault in zip(grids, faults, strict=True)
             ]
             errors = [f"test input {index}: {fault}" for index, fault in enumerate(faults) if fault]
             solved.append(SolvedTask(task, filled, errors[0] if errors else None))
-            programs[task.task_id] = [_facts(results[i], answer) for i, (_, answer) in enumerate(task.test)]
-    finished = [result for results in found.values() for result in results.values()]
+            answers = [answer for _, answer in task.test]
+            programs[task.task_id] = list(map(_compared, in_order, answers))
+    finished = [facts for results in found.values() for facts in results.values()]
     about = {
         "test_inputs": len(finished),
-        "explained": sum(result.answers[0].fits_all for result in finished),
-        "states": sum(result.num_states for result in finished),
-        "states_applied": sum(result.num_applied for result in finished),
-        "at_a_limit": sum(result.is_cut for result in finished),
-        "seconds_of_search": round(sum(result.seconds for result in finished), 1),
-        "processes": workers,
+        "explained": sum(all(facts["answers"][0]["fits"]) for facts in finished),
+        **{name: sum(facts[name] for facts in finished) for name in ("states", "states_applied", "at_a_limit")},
+        "seconds_of_search": round(sum(facts["seconds"] for facts in finished), 1),
+        **about_place(place),
         "minutes": minutes,
     }
     return solved, about, programs
 
 
-def _facts(result: SearchResult, answer: np.ndarray) -> dict[str, Any]:
-    return {
-        "states": result.num_states,
-        "seconds": round(result.seconds, 2),
-        "states_applied": result.num_applied,
-        "at_a_limit": result.is_cut,
-        "expected": dict(result.expected),
-        "answers": [
-            {
-                "program": None if found.program is None else str(found.program),
-                "fits": found.fits,
-                "share": found.share,
-                "cost": found.cost,
-                "knows_sizes": found.knows_sizes,
-                "right": bool(np.array_equal(found.answer, answer)) if answer.size else None,
-                "grid": found.answer.tolist(),
-            }
-            for found in result.answers
-        ],
-    }
+def _compared(facts: dict[str, Any], answer: np.ndarray) -> dict[str, Any]:
+    """Say which answers are right, None where that is not known."""
+    right = [one["grid"] == answer.tolist() if answer.size else None for one in facts["answers"]]
+    answers = [{**one, "right": is_right} for one, is_right in zip(facts["answers"], right, strict=True)]
+    return {**facts, "answers": answers}
 
 
 def _print_result(console: Console, task: RawTask, index: int, result: SearchResult, answer: np.ndarray) -> None:

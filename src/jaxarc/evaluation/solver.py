@@ -3,6 +3,7 @@
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from jaxarc.evaluation.submission import score_submission
 from jaxarc.evaluation.task_rows import rows_of_submission
 from jaxarc.experts.expert import Caught
 from jaxarc.host_arrays import is_array, to_numpy
-from jaxarc.jobs import Job, run
+from jaxarc.jobs import HERE, Job, Place, run
 from jaxarc.tasks import RawTask
 from jaxarc.tasks.raw_task import TaskFormatError, check_grid
 
@@ -59,27 +60,27 @@ def evaluate_solver(
         TypeError: the solver cannot be called.
         ValueError: there is no attempt.
     """
+    if not callable(solve):
+        raise TypeError(f"a solver is a function solve(train, test_input), got {type(solve).__name__}; pass one")
+    if attempts < 1:
+        raise ValueError(f"attempts must be at least 1, got {attempts}; the ARC Prize counts 2")
     done = []
-    for solved in solve_tasks(solve, tasks, attempts):
+    for solved in solve_tasks(Job(lambda: solve), tasks, attempts):
         done.append(solved)
         on_progress(len(done), len(tasks))
     return evaluation_of(done, tasks.name, attempts)
 
 
-def solve_tasks(solve: Solver, tasks: TaskSet, attempts: int) -> Iterator[SolvedTask]:
-    """Yield each task as soon as its solver was called for all its test inputs; arguments as for the evaluation."""
-    if not callable(solve):
-        raise TypeError(f"a solver is a function solve(train, test_input), got {type(solve).__name__}; pass one")
-    if attempts < 1:
-        raise ValueError(f"attempts must be at least 1, got {attempts}; the ARC Prize counts 2")
-    for task in tasks:
-        yield _solved(task, [_solve(solve, task.train, source, attempts) for source, _ in task.test])
-
-
-def solve_in_processes(
-    load: Job, tasks: TaskSet, attempts: int, processes: int, seconds: float | None
+def solve_tasks(
+    load: Job,
+    tasks: TaskSet,
+    attempts: int,
+    place: Place = HERE,
+    seconds: float | None = None,
+    folder: Path | None = None,
+    about: str | None = None,
 ) -> Iterator[SolvedTask]:
-    """Yield each task as soon as its solver was called for all its test inputs, which other processes do.
+    """Yield each task as soon as its solver was called for all its test inputs.
 
     A test input at which the solver exceeds its time, or ends its process twice, has no attempt and an error.
 
@@ -87,36 +88,31 @@ def solve_in_processes(
         load: returns the solver, once in each process.
         tasks: see :func:`evaluate_solver`.
         attempts: at each test input.
-        processes: side by side.
-        seconds: for each test input; None: without a limit.
+        place: where the solver is called.
+        seconds: for each test input, in another process; None: without a limit.
+        folder: keeps what is done, so that the same call goes on after a kill.
+        about: the solver, for the folder.
     """
-    places = [(task, source) for task in tasks for source, _ in task.test]
-    jobs = [Job(_solve_by_loaded, (task.train, source, attempts), seconds) for task, source in places]
+    inputs = [(task, source) for task in tasks for source, _ in task.test]
+    jobs = [Job(_solve, (task.train, source, attempts), seconds) for task, source in inputs]
     ends = dict(zip((task.task_id for task in tasks), accumulate(len(task.test) for task in tasks), strict=True))
     done: dict[int, _Guesses] = {}
-    for outcome in run(jobs, processes, Job(_load, (load,))):
-        task, _ = places[outcome.job]
+    settings = {"the tasks": tasks.name, "the solver": about, "attempts": attempts, "seconds": seconds}
+    for outcome in run(jobs, place, load, folder, settings):
+        task, _ = inputs[outcome.job]
         done[outcome.job] = ([], outcome.fault) if outcome.fault is not None else outcome.value
-        inputs = range(ends[task.task_id] - len(task.test), ends[task.task_id])
-        if all(place in done for place in inputs):
-            yield _solved(task, [done.pop(place) for place in inputs])
+        of_task = range(ends[task.task_id] - len(task.test), ends[task.task_id])
+        if all(index in done for index in of_task):
+            yield _solved(task, [done.pop(index) for index in of_task])
 
 
-_Guesses: TypeAlias = tuple[list[np.ndarray], str | None]  # attempts at a test input, and the error
-_loaded: list[Solver] = []  # of a process that solves
-
-
-def _load(load: Job) -> None:
-    _loaded[:] = [load.function(*load.arguments)]
-
-
-def _solve_by_loaded(train: Sequence[tuple[np.ndarray, np.ndarray]], test_input: np.ndarray, attempts: int) -> _Guesses:
-    return _solve(_loaded[0], train, test_input, attempts)
+_Guesses: TypeAlias = tuple[list[list[list[int]]], str | None]  # attempts at a test input, as rows, and the error
 
 
 def _solved(task: RawTask, guesses: list[_Guesses]) -> SolvedTask:
     errors = [f"test input {index}: {error}" for index, (_, error) in enumerate(guesses) if error is not None]
-    return SolvedTask(task, [grids for grids, _ in guesses], errors[0] if errors else None)
+    attempts = [[np.array(grid, np.int8) for grid in grids] for grids, _ in guesses]
+    return SolvedTask(task, attempts, errors[0] if errors else None)
 
 
 def evaluation_of(done: Iterable[SolvedTask], name: str, attempts: int) -> Evaluation:
@@ -138,7 +134,7 @@ def _solve(
     # Copies, so that a solver that edits its grids changes no task; int64, in which 10 * color does not overflow.
     shown = [(source.astype(np.int64), target.astype(np.int64)) for source, target in train]
     with Caught() as caught:
-        grids = _grids_of(solve(shown, test_input.astype(np.int64)))[:attempts]
+        grids = [grid.tolist() for grid in _grids_of(solve(shown, test_input.astype(np.int64)))[:attempts]]
         return grids + grids[:1] * (attempts - len(grids)), None
     assert caught.error is not None
     return [], _describe(caught.error)

@@ -1,7 +1,24 @@
-"""Work that leaves the process: pure functions of picklable descriptions, and the cores and memory that it may use."""
+"""Work that leaves the process: pure functions of picklable descriptions, where they are done, and their results."""
 
 from jaxarc.jobs.cores import host_cores
 from jaxarc.jobs.host_memory import host_memory
-from jaxarc.jobs.local import DIED, TIME_LIMIT, Job, JobsError, Outcome, Processes, run
+from jaxarc.jobs.job import DIED, TIME_LIMIT, Job, JobsError, Outcome
+from jaxarc.jobs.local import Processes
+from jaxarc.jobs.places import HERE, Engine, Place, run
+from jaxarc.jobs.results import remove_results
 
-__all__ = ["DIED", "TIME_LIMIT", "Job", "JobsError", "Outcome", "Processes", "host_cores", "host_memory", "run"]
+__all__ = [
+    "DIED",
+    "HERE",
+    "TIME_LIMIT",
+    "Engine",
+    "Job",
+    "JobsError",
+    "Outcome",
+    "Place",
+    "Processes",
+    "host_cores",
+    "host_memory",
+    "remove_results",
+    "run",
+]

@@ -10,12 +10,14 @@ from pathlib import Path
 def host_cores(root: Path = Path("/")) -> int:
     """Count the CPU cores that this process may use: its affinity, and the quotas of its control groups (Linux).
 
-    Two and a half cores are three. From Python 3.13 on, ``PYTHON_CPU_COUNT`` and ``-X cpu_count`` are heeded.
+    Two and a half cores are three. In a job of SLURM they are those that it gave. From Python 3.13 on,
+    ``PYTHON_CPU_COUNT`` and ``-X cpu_count`` are heeded.
 
     Args:
         root: where ``proc`` and ``sys`` are.
     """
-    return max(min([_allowed(), *map(math.ceil, _quotas(root))]), 1)
+    given = int(os.environ.get("SLURM_CPUS_ON_NODE", _allowed()))
+    return max(min([_allowed(), given, *map(math.ceil, _quotas(root))]), 1)
 
 
 def _allowed() -> int:

@@ -12,47 +12,19 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
-from typing import Any, Final, NamedTuple
+from types import ModuleType
+from typing import Any, Final
 
-from jaxarc.errors import JaxarcError
+from jaxarc.errors import Caught
+from jaxarc.jobs.job import DIED, TIME_LIMIT, Job, JobsError, Outcome
 
-DIED: Final = "the process died"
-TIME_LIMIT: Final = "time limit"
 _DEATHS: Final = 2  # of processes with one job, after which it is not done again
 _STARTS: Final = 3  # of processes in succession that end by themselves before they are ready
 _KILLED_STARTS: Final = 12  # or are killed before
 _GLANCE_S: Final = 1.0  # between two returns to Python, which handles Ctrl-C only then on Windows
-
-
-class JobsError(JaxarcError, RuntimeError):
-    """No process comes up, or a job cannot be sent to one."""
-
-
-class Job(NamedTuple):
-    """A call of a function that another process can import; its arguments, and what it returns, can be pickled."""
-
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...] = ()
-    limit_s: float | None = None  # after which its process is ended
-    home: int | None = None  # the worker that had better do it, by Outcome.worker
-
-
-class Outcome(NamedTuple):
-    """The end of a job."""
-
-    job: int  # its index
-    value: Any  # what its function returned; None where there is a fault
-    fault: str | None  # begins with DIED or TIME_LIMIT
-    worker: int  # which one had it, from 0
-
-
-def run(jobs: Sequence[Job], processes: int, begin: Job | None = None) -> Iterator[Outcome]:
-    """Do jobs in new processes, and yield the outcome of each as soon as it is known; see :class:`Processes`."""
-    with Processes(processes, begin) as workers:
-        yield from workers.run(jobs)
 
 
 class Processes:
@@ -62,7 +34,7 @@ class Processes:
 
     Args:
         count: processes side by side.
-        begin: done in each before its first job; its time counts for none.
+        begin: done in each before its first job; its time counts for none, and jobs get its result as first argument.
 
     Raises:
         ValueError: ``count`` is below 1.
@@ -89,7 +61,7 @@ class Processes:
         A job whose process dies is done once more. One that exceeds its limit is not, and no other job is lost.
 
         Raises:
-            JobsError: a job cannot be pickled, or no process comes up.
+            JobsError: a job cannot be pickled, no process comes up, or ``begin`` raises there.
         """
         waiting = list(range(len(jobs)))
         deaths = [0] * len(jobs)
@@ -112,10 +84,7 @@ class Processes:
                     weight = 1 / (_KILLED_STARTS if how.startswith("SIG") else _STARTS)
                     self._failed_starts = 0.0 if worker.is_ready else self._failed_starts + weight
                     if self._failed_starts > 0.999:
-                        raise JobsError(
-                            f"a worker process does not start ({how}); look at what it printed, and in a script begin "
-                            'what uses processes below if __name__ == "__main__":'
-                        )
+                        raise JobsError(f"a worker process does not start ({how}); look at what it printed")
                     if deaths[index] == _DEATHS:
                         yield Outcome(index, None, f"{DIED} ({how})", place)
                     else:
@@ -158,7 +127,14 @@ class _Worker:
         context = get_context("spawn")
         self.pipe, other = context.Pipe()
         self._process = context.Process(target=_serve, args=(other, begin), daemon=False)
-        self._process.start()
+        # A process imports the main module of its parent: JAX, or a script that starts processes again. Ours need none.
+        main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+        try:
+            self._process.start()
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise _cannot_be_sent(begin, error) from error
+        finally:
+            sys.modules["__main__"] = main
         other.close()  # so that the pipe ends with the process
         self.job: int | None = None
         self.deadline = float("inf")
@@ -180,6 +156,8 @@ class _Worker:
                 said = self.pipe.recv()
                 if self.is_ready:
                     return (said,)
+                if said is not None:
+                    raise JobsError(f"no other process can begin: {said}")
                 self.is_ready = True
                 if self._given is not None:
                     self._send(self._given)
@@ -209,12 +187,16 @@ class _Worker:
         try:
             self.pipe.send((job.function, job.arguments))
         except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise JobsError(
-                f"{job.function.__qualname__} with its arguments cannot be sent to another process ({error}); define "
-                "what it uses in a module"
-            ) from error
+            raise _cannot_be_sent(job, error) from error
         except OSError:  # the process is dead, which the next look at its pipe says
             pass
+
+
+def _cannot_be_sent(job: Job | None, error: Exception) -> JobsError:
+    return JobsError(
+        f"{job and job.function.__qualname__} with its arguments cannot be sent to another process ({error}); define "
+        "what it uses in a module"
+    )
 
 
 def _kill_group(leader: int) -> bool:
@@ -236,16 +218,17 @@ def _serve(pipe: Connection, begin: Job | None) -> None:
         os.set_inheritable(pipe.fileno(), False)  # it ends with this process, whatever that started
         os.register_at_fork(after_in_child=pipe.close)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    if begin is not None:
-        begin.function(*begin.arguments)
+    given: tuple[Any, ...] = ()
+    with Caught() as caught:
+        given = () if begin is None else (begin.function(*begin.arguments),)
     with contextlib.suppress(BrokenPipeError):
-        pipe.send(True)
+        pipe.send(None if caught.error is None else f"{type(caught.error).__name__}: {caught.error}")
         while True:
             try:
                 function, arguments = pipe.recv()
             except (EOFError, OSError):
                 return
-            pipe.send(function(*arguments))
+            pipe.send(function(*given, *arguments))
 
 
 def _end_with_parent() -> None:

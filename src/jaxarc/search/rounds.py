@@ -1,4 +1,4 @@
-"""Search the answers of many test inputs, in several processes, within one budget of time.
+"""Search the answers of many test inputs, in several processes or on several machines, within one budget of time.
 
 A budget is spent in rounds: a short one for all test inputs, then one with all that is left for those without a sure
 program, and so on, as some of these need less than they get. A search goes on where its last round ended, as far as
@@ -10,15 +10,16 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, repeat
-from typing import Final, NamedTuple, TypeAlias
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from jaxarc.config import SearchConfig
 from jaxarc.config.agent_training import MAX_COST, MAX_STATES
-from jaxarc.jobs import Job, Outcome, Processes, host_memory
+from jaxarc.jobs import Job, Outcome, Place, Processes, host_cores, host_memory, run
 from jaxarc.search.guidance import guide_of
 from jaxarc.search.search_library import search_library
 from jaxarc.search.solve import Pair, SearchResult, TaskSearch, nothing_found, solve
@@ -64,9 +65,7 @@ def search_all(
     """
     if processes < 1:
         raise ValueError(f"processes must be at least 1, got {processes}")
-    search_library()  # built, if need be, before the clock and the processes start
-    if guide_of(config.guidance) is None:
-        config = replace(config, guidance="none")  # so that only this process says why
+    config = _checked(config)
     with _places(processes) as do:
         if minutes is not None:
             config = replace(config, max_cost=MAX_COST, max_states=MAX_STATES)  # so that time and memory alone end it
@@ -75,6 +74,70 @@ def search_all(
         for done in do([Job(solve, (one.train, one.test_input, config)) for one in questions]):
             question = questions[done.job]
             yield question, done.value or nothing_found(question.train, question.test_input, done.fault)
+
+
+def search_at(
+    questions: Sequence[Question],
+    config: SearchConfig,
+    place: Place,
+    minutes: float | None,
+    folder: Path,
+    about: str,
+) -> Iterator[tuple[Question, dict[str, Any]]]:
+    """Yield each question with :meth:`SearchResult.as_dict`, as soon as it is done at a place.
+
+    Without ``minutes`` the folder keeps each result, so that the same call goes on after a kill. With them, each of the
+    shards on other machines gets a part of the questions, which their content decides, and searches it for this time;
+    the folder keeps whole parts.
+
+    Args:
+        questions: of any tasks.
+        config: limits of each question.
+        place: where.
+        minutes: for all questions, or for those of a shard, see :func:`search_all`.
+        folder: of the results.
+        about: the name of the tasks.
+
+    Raises:
+        GuidanceError, NativeLibraryError: as :func:`search_all`.
+        JobsError, OSError: as :func:`jaxarc.jobs.run`.
+    """
+    if minutes is not None and place.engine == "local":
+        for question, result in search_all(questions, config, place.shards, minutes):
+            yield question, result.as_dict()
+        return
+    config = _checked(config)
+    settings = {"the tasks": about, **asdict(config), "minutes": minutes}
+    if minutes is None:
+        parts = [[one] for one in questions]
+    else:
+        settings["shards"] = place.shards
+        dealt = sorted(questions, key=_digest)
+        parts = [dealt[start :: place.shards] for start in range(min(place.shards, len(dealt)))]
+    jobs = [Job(_search_part, ([one[2:] for one in part], config, minutes, place.processes)) for part in parts]
+    for done in run(jobs, place, folder=folder, about=settings):
+        part = parts[done.job]
+        found = done.value or [nothing_found(one.train, one.test_input, done.fault).as_dict() for one in part]
+        yield from zip(part, found, strict=True)
+
+
+def _search_part(
+    part: Sequence[tuple[tuple[Pair, ...], np.ndarray]],
+    config: SearchConfig,
+    minutes: float | None,
+    processes: int | None,
+) -> list[dict[str, Any]]:
+    if minutes is None:
+        return [solve(train, test_input, config).as_dict() for train, test_input in part]
+    questions = [Question("", index, *one) for index, one in enumerate(part)]
+    found = search_all(questions, config, processes or host_cores(), minutes)
+    return [result.as_dict() for _, result in sorted(found, key=lambda both: both[0].test_index)]
+
+
+def _checked(config: SearchConfig) -> SearchConfig:
+    """Load what a search needs before the clock and the processes start, and only here say why there is no guidance."""
+    search_library()
+    return replace(config, guidance="none") if guide_of(config.guidance) is None else config
 
 
 _Do: TypeAlias = Callable[[Sequence[Job]], Iterator[Outcome]]

@@ -67,6 +67,28 @@ class SearchResult:
     expected: tuple[tuple[str, float], ...] = ()  # the words that guidance found likeliest, with their probabilities
     fault: str | None = None  # why there was no search: its process died
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as values of JSON, without what is beyond the answers."""
+        return {
+            "states": self.num_states,
+            "seconds": round(self.seconds, 2),
+            "states_applied": self.num_applied,
+            "at_a_limit": self.is_cut,
+            "expected": dict(self.expected),
+            "fault": self.fault,
+            "answers": [
+                {
+                    "program": None if found.program is None else str(found.program),
+                    "fits": list(found.fits),
+                    "share": found.share,
+                    "cost": found.cost,
+                    "knows_sizes": found.knows_sizes,
+                    "grid": found.answer.tolist(),
+                }
+                for found in self.answers
+            ],
+        }
+
 
 def solve(
     train: Sequence[tuple[Any, Any]],

@@ -1,0 +1,96 @@
+"""Jobs on a real SLURM: the results of one process, whatever dies meanwhile, and what it refuses."""
+
+import json
+import os
+import sys
+
+import pytest
+from jobs.counted_jobs import slow_square, square, square_or_end_the_shard
+from run_command import run_command
+from small_tasks import PAIR, write_json
+
+from jaxarc.jobs import Job, JobsError, Place, run, slurm_arrays
+
+pytest.importorskip("submitit")
+pytest_plugins = ["slurm_cluster"]
+
+NUMBERS = range(6)
+
+
+@pytest.fixture
+def place(slurm, monkeypatch):
+    """Three shards on the cluster."""
+    for name, value in slurm.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.setattr(slurm_arrays, "_PATIENCE_S", 2.0)
+    return Place("slurm", 3, options=(("partition", "cpu"), ("time", "5")))
+
+
+def start(tmp_path, place, function=square):
+    jobs = [Job(function, (tmp_path / "calls", number)) for number in NUMBERS]
+    return ((NUMBERS[done.job], done.value) for done in run(jobs, place, folder=tmp_path / "jobs"))
+
+
+def numbers_in(tmp_path):
+    return sorted(map(int, (tmp_path / "calls").read_text().split()))
+
+
+def test_a_driver_that_was_killed_finds_its_array_again(tmp_path, place, slurm, monkeypatch):
+    with monkeypatch.context() as killed:
+        killed.setattr(slurm_arrays._Array, "cancel", lambda self: None)
+        first = start(tmp_path, place, slow_square)
+        next(first)
+        first.close()
+    assert dict(start(tmp_path, place, slow_square)) == {number: number**2 for number in NUMBERS}
+    assert numbers_in(tmp_path) == list(NUMBERS)
+    assert len(json.loads((tmp_path / "jobs" / "slurm" / "shards.json").read_text())) == 3
+
+
+def test_leaving_cancels_the_array(tmp_path, place, slurm):
+    first = start(tmp_path, place, slow_square)
+    next(first)
+    first.close()
+    slurm.wait_until(lambda: not slurm.run("squeue", "-h"))
+
+
+def test_a_shard_that_is_lost_costs_only_what_it_has_not_done(tmp_path, place):
+    with pytest.warns(slurm_arrays.ShardWarning, match="done again"):
+        found = dict(start(tmp_path, place, square_or_end_the_shard))
+    assert found == {number: number**2 for number in NUMBERS}
+    assert numbers_in(tmp_path) == list(NUMBERS)
+
+
+def test_a_node_with_another_jaxarc_is_named(tmp_path, place, monkeypatch):
+    monkeypatch.setattr("jaxarc.jobs.results.code_digest", lambda: "0123")
+    with pytest.raises(JobsError, match=r"shard \d+_\d on node[123]: .* another jaxarc, \w+ and not 0123"):
+        dict(start(tmp_path, place))
+
+
+def test_what_slurm_refuses_is_said_in_its_words(tmp_path, place):
+    with pytest.raises(JobsError, match="invalid partition specified: gpu"):
+        dict(start(tmp_path, place._replace(options=(("partition", "gpu"),))))
+
+
+def test_evaluate_writes_the_files_of_one_process(tmp_path, place):
+    data = tmp_path / "data"
+    for color in range(2, 6):
+        task = {
+            "train": [PAIR, {"input": [[3, 1]], "output": [[3, 2]]}],
+            "test": [{"input": [[1, color]], "output": [[2, color]]}],
+        }
+        write_json(data / f"task{color}.json", task)
+    here, there = tmp_path / "here", tmp_path / "there"
+    command = ["evaluate", data, "--agent", "search", "--max-cost", 2, "--seconds", 600]
+    assert run_command(*command, "-o", here, "--processes", 1).exit_code == 0
+    done = run_command(*command, "-o", there, "--on", "slurm", "--shards", 3, "--slurm", "partition=cpu,time=5")
+    assert (done.exit_code, done.stderr) == (0, "")
+    for name in ("submission.json", "attempts.html", "tasks.jsonl"):
+        assert (here / name).read_bytes() == (there / name).read_bytes(), name
+    assert programs(here) == programs(there)
+    assert not (there / "jobs").exists()
+
+
+def programs(folder):
+    lines = (folder / "programs.jsonl").read_text().splitlines()
+    return [{name: value for name, value in json.loads(line).items() if name != "seconds"} for line in lines]
