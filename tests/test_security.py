@@ -17,8 +17,8 @@ from jaxarc.tasks import TaskFormatError
 
 ROOT = Path(__file__).parents[1]
 PLACES = ("src", "examples", "docs")
-# The process of an expert gets it from its parent, through a pipe that nobody else has; no file is read.
-ITS_OWN_PARENT = {"src/jaxarc/traces/workers.py", "src/jaxarc/jobs/local.py"}
+# A process gets its work from its parent, through a pipe that nobody else has; no file is read.
+ITS_OWN_PARENT = {"src/jaxarc/jobs/local.py"}
 # jaxarc traces record --expert module:name; games, rewards, networks and solvers as file.py:NAME or module:NAME
 NAMED_ON_THE_COMMAND_LINE = {"src/jaxarc/experts/expert.py", "src/jaxarc/lazy.py"}
 RUNS_A_PAGE = {ROOT / "docs" / "make_starter.py"}  # the code of a page of this repository, for its curve

@@ -235,6 +235,7 @@ def test_an_expert_that_releases_the_gil_goes_through_devices(data, cache):
         (["--pairs", "both"], "'both'"),
         (["--strategy", "threads"], "'threads'"),
         (["--strategy", "vmap", "--time-limit", "2"], "--time-limit"),
+        (["--strategy", "vmap", "--shards", "2"], "--shards"),
     ],
 )
 def test_a_wrong_wish_is_one_line(data, cache, arguments, complaint):

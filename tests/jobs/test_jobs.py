@@ -89,6 +89,14 @@ def test_a_job_goes_to_the_worker_that_it_names():
     assert pids[1:] == pids[:1] * 2
 
 
+def test_a_script_needs_no_guard_and_is_not_run_again(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("from jaxarc.jobs import Job, Place, run\nprint(list(run([Job(pow, (2, 3))], Place())))\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=environment, check=True)
+    assert (done.stdout.count("Outcome"), "value=8" in done.stdout) == (1, True)
+
+
 def test_a_process_that_ends_before_it_begins_is_one_error():
     with pytest.raises(JobsError, match=r"does not start \(exit code 3\)"):
         list(run([Job(square, (2,))], Place(), begin=Job(os._exit, (3,))))

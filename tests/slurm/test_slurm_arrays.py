@@ -91,6 +91,29 @@ def test_evaluate_writes_the_files_of_one_process(tmp_path, place):
     assert not (there / "jobs").exists()
 
 
+def test_traces_are_those_of_one_process_and_what_is_in_the_cache_is_no_job(tmp_path, place):
+    data = write_json(
+        tmp_path / "data" / "task.json", {"train": [PAIR, {"input": [[3]], "output": [[4]]}], "test": [PAIR]}
+    )
+    far = ["--on", "slurm", "--shards", 2, "--slurm", "partition=cpu,time=5"]
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert record(data, here, "--processes", 1).exit_code == 0
+    assert record(data, there, *far, "--pairs", "test").exit_code == 0
+    done = record(data, there, *far)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert exported(data, here) == exported(data, there)
+    assert list((there / "jobs").iterdir()) == []
+
+
+def record(data, cache, *more):
+    return run_command("traces", "record", data, "--cache", cache, *more)
+
+
+def exported(data, cache):
+    assert run_command("traces", "export", data, cache / "out.jsonl", "--cache", cache).exit_code == 0
+    return (cache / "out.jsonl").read_bytes()
+
+
 def programs(folder):
     lines = (folder / "programs.jsonl").read_text().splitlines()
     return [{name: value for name, value in json.loads(line).items() if name != "seconds"} for line in lines]

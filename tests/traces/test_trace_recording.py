@@ -92,9 +92,12 @@ def test_an_expert_that_takes_its_process_along_harms_no_other():
     assert len(recording.traces) == len(PAIRS) - 1
 
 
-def test_processes_give_what_this_process_gives():
-    expected = record_traces(GRAPH, CellExpert())
-    assert record_traces(GRAPH, CellExpert(), strategy="workers", processes=1).traces == expected.traces
+def test_processes_give_what_this_process_gives_and_the_cache_has_it(tmp_path):
+    expected, cache = record_traces(GRAPH, CellExpert()), TraceCache(tmp_path)
+    record_traces(Graph({"a": PAIRS[1]}), CellExpert(), cache=cache)
+    recording = record_traces(GRAPH, CellExpert(), strategy="workers", processes=1, cache=cache)
+    assert (recording.traces, recording.num_cached) == (expected.traces, 1)
+    assert {trace.unit_hash: trace for trace in cache.traces()} == expected.traces
 
 
 def test_a_process_does_not_import_jax():

@@ -19,6 +19,7 @@ from jaxarc.cli.console import (
     print_line,
     progress_bar,
 )
+from jaxarc.cli.place_options import OnOption, ShardsOption, SlurmOption, place_of
 from jaxarc.cli.signals import GracefulStop
 from jaxarc.cli.trace_options import (
     DEFAULT_EXPERT,
@@ -30,6 +31,7 @@ from jaxarc.cli.trace_options import (
 )
 from jaxarc.datasets import load_tasks
 from jaxarc.experts.expert import AnyExpert, releases_gil
+from jaxarc.jobs import HERE
 from jaxarc.parallel import host_cores, use_host_cores
 from jaxarc.traces import Recording, TraceCache, record_traces
 from jaxarc.traces.recording import CHUNK_SIZE, Strategy, choose_strategy
@@ -51,6 +53,9 @@ def record(
     processes: Annotated[
         int | None, typer.Option(min=0, help="Number of workers. 0: none, the strategy is sequential.")
     ] = None,
+    on: OnOption = "local",
+    shards: ShardsOption = None,
+    slurm: SlurmOption = None,
     chunk_size: Annotated[int, typer.Option(min=1, help="Pairs processed between interrupt checks.")] = CHUNK_SIZE,
     cache: CacheOption = None,
     quiet: QuietOption = False,
@@ -68,7 +73,8 @@ def record(
     """
     console = Console(quiet=quiet)
     found = load_expert(expert)
-    chosen = _strategy(found, strategy, time_limit, processes)
+    place = place_of(on, shards, slurm, processes or None)
+    chosen = _strategy(found, strategy, time_limit, processes, shards)
     tasks = load_tasks(dataset)
     store = TraceCache(cache)
     start = time.perf_counter()
@@ -91,7 +97,7 @@ def record(
             cache=store,
             strategy=chosen,
             time_limit_s=time_limit,
-            processes=(processes or host_cores()) if chosen == "workers" else None,
+            place=place if place != HERE else None,
             progress=show_and_ask,
         )
     console.print(_summary(recording, time.perf_counter() - start))
@@ -106,17 +112,19 @@ def record(
         raise typer.Exit(1)
 
 
-def _strategy(expert: AnyExpert, wanted: Strategy | None, time_limit: float | None, processes: int | None) -> Strategy:
+def _strategy(
+    expert: AnyExpert, wanted: Strategy | None, time_limit: float | None, processes: int | None, shards: int | None
+) -> Strategy:
     """Return the strategy that is wanted, or the default one, and make the devices that it needs."""
     if wanted not in (None, "workers"):
-        for option, value in (("--time-limit", time_limit), ("--processes", processes)):
+        for option, value in (("--time-limit", time_limit), ("--processes", processes), ("--shards", shards)):
             if value:
                 raise typer.BadParameter(
                     f"is of the strategy workers, not of {wanted}; leave it out", param_hint=option
                 )
     if wanted is not None:
         strategy = wanted
-    elif time_limit is not None or processes:
+    elif time_limit is not None or processes or shards:
         strategy = "workers"
     elif processes == 0:
         strategy = "sequential"

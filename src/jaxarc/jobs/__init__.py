@@ -3,7 +3,7 @@
 from jaxarc.jobs.cores import host_cores
 from jaxarc.jobs.host_memory import host_memory
 from jaxarc.jobs.job import DIED, TIME_LIMIT, Job, JobsError, Outcome
-from jaxarc.jobs.local import Processes
+from jaxarc.jobs.local import Processes, bringing
 from jaxarc.jobs.places import HERE, Engine, Place, run
 from jaxarc.jobs.results import remove_results
 
@@ -17,6 +17,7 @@ __all__ = [
     "Outcome",
     "Place",
     "Processes",
+    "bringing",
     "host_cores",
     "host_memory",
     "remove_results",

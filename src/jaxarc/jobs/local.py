@@ -192,6 +192,20 @@ class _Worker:
             pass
 
 
+def bringing(value: Any) -> Job:
+    """Return a job for ``begin`` that brings a value, whose module another process finds as this one does.
+
+    Raises:
+        Exception: the value cannot be pickled.
+    """
+    return Job(_load, (sys.path, pickle.dumps(value)))
+
+
+def _load(path: list[str], pickled: bytes) -> Any:
+    sys.path[:] = path
+    return pickle.loads(pickled)
+
+
 def _cannot_be_sent(job: Job | None, error: Exception) -> JobsError:
     return JobsError(
         f"{job and job.function.__qualname__} with its arguments cannot be sent to another process ({error}); define "

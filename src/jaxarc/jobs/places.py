@@ -1,7 +1,7 @@
 """Where jobs are done: in this process, in processes beside it, on a SLURM cluster, on Ray."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -31,6 +31,7 @@ def run(
     begin: Job | None = None,
     folder: Path | None = None,
     about: Mapping[str, Any] | None = None,
+    known: Collection[int] = (),
 ) -> Iterator[Outcome]:
     """Do jobs, and yield the outcome of each as soon as it is known, in no order.
 
@@ -42,6 +43,7 @@ def run(
         begin: done in each process before its first job, whose functions get its result as their first argument.
         folder: where outcomes are kept; ``slurm`` needs one, which its nodes can read by this path.
         about: the settings on which the jobs depend, by which the folder is known again.
+        known: indices of jobs whose outcomes nobody needs any more.
 
     Raises:
         JobsError: the folder is of other jobs, a job cannot be sent, or the place is not there.
@@ -53,7 +55,8 @@ def run(
     results = None if folder is None else Results.of(folder, keys, about or {})
     indices: dict[str, list[int]] = defaultdict(list)
     for index, key in enumerate(keys):
-        indices[key].append(index)
+        if index not in known:
+            indices[key].append(index)
     left = {}
     for key, same in indices.items():
         found = results.get(key) if results else None

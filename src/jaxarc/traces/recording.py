@@ -7,7 +7,6 @@ There is one path, and the strategy is the part of it that asks for the units of
     store                 0: (hash, text)  1: ...  2: ...  3: ...  4: ...
 
     ``sequential``        record(0), record(1), ...                       in this thread, without JAX
-    ``workers``           as many threads as processes; each waits for its process to solve a unit
     ``vmap``              [0, 1, 2, 3, 4] on one device, and jax.pure_callback calls record
     ``pmap``, 2 devices   device 0: [0, 2, 4]    device 1: [1, 3, -1]     -1 is padding
 
@@ -15,16 +14,20 @@ JAX passes arrays of numbers and no Python objects, so an index stands for a uni
 it. Everything that maps may call it: ``jit``, ``vmap`` and ``shard_map``. It has no gradient. A callback holds Python's
 interpreter unless the expert releases it, so devices solve several units at once only for such an expert. The store
 belongs to one process: where JAX runs on several hosts, each records units of its own.
+
+``workers`` goes another way: a unit that is not in the cache is a job (:mod:`jaxarc.jobs`) of another process, here or
+on a cluster. Threads of one Python would share one core, and cannot be interrupted.
 """
 
 import contextlib
 import dataclasses
 import functools
+import hashlib
 import importlib.util
 import math
+import shutil
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
 
@@ -40,7 +43,7 @@ from jaxarc.experts.expert import (
     Pair,
     find_expert,
 )
-from jaxarc.jobs import host_cores
+from jaxarc.jobs import TIME_LIMIT, Job, Outcome, Place, bringing, host_cores, run
 from jaxarc.traces.cache import TraceCache
 from jaxarc.traces.units import (
     ExpertSpec,
@@ -48,12 +51,14 @@ from jaxarc.traces.units import (
     Graph,
     PairChoice,
     RecordingFailedError,
+    TimeLimitError,
     Trace,
+    WorkerDiedError,
     WorkUnit,
     demonstrations_by_node,
     get_scc_graphs,
+    solve_unit,
 )
-from jaxarc.traces.workers import Workers, solve_text
 
 if TYPE_CHECKING:
     import jax
@@ -199,6 +204,7 @@ def record_traces(
     cache: TraceCache | None = None,
     time_limit_s: float | None = None,
     processes: int | None = None,
+    place: Place | None = None,
     progress: Progress | None = None,
 ) -> Recording:
     """Let an expert solve every pair, each content once, and keep the solutions that replay proves.
@@ -217,15 +223,16 @@ def record_traces(
         cache: where traces are looked up and kept; without one, only the result holds them.
         time_limit_s: of ``workers``: seconds for one unit, after which it fails.
         processes: of ``workers``, in which the expert must be importable; by default one per core.
+        place: of ``workers``, instead of processes of this machine; a cluster needs a cache, in whose folder it works.
         progress: see :data:`Progress`.
 
     Raises:
         ValueError: an argument is wrong.
         RuntimeError: ``pmap`` has one device.
-        RecordingFailedError: the expert does not start in a worker process.
+        JobsError: the expert does not start in a worker process, or the place is not there.
         OSError, DamagedCacheError: the cache cannot be read or written.
     """
-    _check_arguments(action_format, strategy, chunk_size, time_limit_s, processes)
+    _check_arguments(action_format, strategy, chunk_size, time_limit_s, processes, place)
     graph = tasks if isinstance(tasks, Graph) else Graph.of_tasks(tasks, pairs)
     demonstrations: dict[str, tuple[Pair, ...]] = {}
     if isinstance(expert, HiddenAnswerExpert):
@@ -235,27 +242,33 @@ def record_traces(
     spec = ExpertSpec.of(expert, action_format)
     hash_of_node, work_units = units_of(graph, spec, demonstrations)
     recording = Recording(hash_of_node)
-    hashes = list(work_units)
-    with _started(expert, strategy, processes, time_limit_s) as workers:
-        recorder = _Recorder(expert, spec, cache, workers)
-        # With 150 units and chunks of 64, `progress` is called at 64, 128 and 150; a wish to stop at the last changes
-        # nothing.
-        for start in range(0, len(hashes), chunk_size):
-            chunk = {one: work_units[one] for one in hashes[start : start + chunk_size]}
-            results = record_units(chunk, recorder, strategy, chunk_size, workers.count if workers else 1)
-            recording.traces.update((one, found) for one, found in results.items() if isinstance(found, Trace))
-            recording.failures.update((one, found) for one, found in results.items() if isinstance(found, Failure))
-            recording.num_cached = recorder.num_cached
-            recording.store_bytes = max(recording.store_bytes, sum(map(len, chunk.values())))
-            done = min(start + chunk_size, len(hashes))
-            if progress is not None and progress(done, len(hashes)) and done < len(hashes):
-                recording.is_complete = False
-                break
+    if strategy == "workers":
+        at = place or Place(shards=processes or host_cores())
+        recorded = _by_jobs(work_units, expert, spec, cache, at, time_limit_s, recording)
+    else:
+        recorded = _by_calls(work_units, expert, spec, cache, strategy, chunk_size, recording)
+    # With 150 units and chunks of 64, `progress` is called at 64, 128 and 150; a wish to stop at the last changes
+    # nothing.
+    for done, (unit_hash, result) in enumerate(recorded, start=1):
+        if isinstance(result, Trace):
+            recording.traces[unit_hash] = result
+        else:
+            recording.failures[unit_hash] = result
+        is_last = done == len(work_units)
+        if (is_last or done % chunk_size == 0) and progress is not None and progress(done, len(work_units)):
+            recording.is_complete = is_last
+            break
+    recorded.close()
     return recording
 
 
 def _check_arguments(
-    action_format: str, strategy: str, chunk_size: int, time_limit_s: float | None, processes: int | None
+    action_format: str,
+    strategy: str,
+    chunk_size: int,
+    time_limit_s: float | None,
+    processes: int | None,
+    place: Place | None,
 ) -> None:
     for name, value, words in (("action_format", action_format, ACTION_FORMATS), ("strategy", strategy, STRATEGIES)):
         if value not in words:
@@ -264,7 +277,11 @@ def _check_arguments(
         raise ValueError(f"chunk_size must be at least 1, got {chunk_size}; give the units that are recorded at once")
     if strategy in ("vmap", "pmap"):
         choose_strategy(strategy)
-    for name, value in (("time_limit_s", time_limit_s), ("processes", processes)):
+    if processes is not None and processes < 1:
+        raise ValueError(f"processes must be at least 1, got {processes}; give the number of processes")
+    if time_limit_s is not None and not time_limit_s > 0:
+        raise ValueError(f"time_limit_s must be above 0, got {time_limit_s}; give seconds for one pair")
+    for name, value in (("time_limit_s", time_limit_s), ("processes", processes), ("place", place)):
         if value is not None and strategy != "workers":
             raise ValueError(f"{name}={value} is of strategy='workers', got {strategy!r}; leave one of the two out")
 
@@ -298,38 +315,94 @@ def units_of(
     return hash_of_node, work_units
 
 
-def _started(
-    expert: AnyExpert, strategy: Strategy, processes: int | None, time_limit_s: float | None
-) -> AbstractContextManager[Workers | None]:
-    if strategy != "workers":
-        return nullcontext()
-    return Workers(expert, processes if processes is not None else host_cores(), time_limit_s)
-
-
-class _Recorder:
-    """Records units for one call, from the cache, or else by the expert, here or in worker processes."""
-
-    def __init__(self, expert: AnyExpert, spec: ExpertSpec, cache: TraceCache | None, workers: Workers | None):
-        self.num_cached = 0
-        self._spec = spec
-        self._cache = cache
-        self._solve = functools.partial(solve_text, expert) if workers is None else workers.solve
-        self._lock = threading.Lock()
-
-    def __call__(self, unit_hash: str, text: str) -> Result:
-        """Record a unit; several threads may do so at once."""
-        if self._cache is not None and (trace := self._cache.get(unit_hash)) is not None:
-            with self._lock:
-                self.num_cached += 1
+def _by_calls(
+    work_units: Mapping[str, str],
+    expert: AnyExpert,
+    spec: ExpertSpec,
+    cache: TraceCache | None,
+    strategy: Strategy,
+    chunk_size: int,
+    recording: Recording,
+) -> Generator[tuple[str, Result], None, None]:
+    def record(unit_hash: str, text: str) -> Result:  # several threads may do so at once
+        if cache is not None and (trace := cache.get(unit_hash)) is not None:
+            with _lock:
+                recording.num_cached += 1
             return trace
-        # A failure is not kept: it may have been the time limit or the machine, and the next call tries again.
-        answer = self._solve(text)
-        if "error" in answer:
-            return Failure(unit_hash, *answer["error"])
-        trace = Trace(unit_hash, self._spec, tuple(map(tuple, answer["actions"])))
-        if self._cache is not None:
-            self._cache.put(trace)
-        return trace
+        return _result_of(solve_text(expert, text), unit_hash, spec, cache)
+
+    hashes = list(work_units)
+    for start in range(0, len(hashes), chunk_size):
+        chunk = {one: work_units[one] for one in hashes[start : start + chunk_size]}
+        recording.store_bytes = max(recording.store_bytes, sum(map(len, chunk.values())))
+        yield from record_units(chunk, record, strategy, chunk_size).items()
+
+
+def _by_jobs(
+    work_units: Mapping[str, str],
+    expert: AnyExpert,
+    spec: ExpertSpec,
+    cache: TraceCache | None,
+    place: Place,
+    time_limit_s: float | None,
+    recording: Recording,
+) -> Generator[tuple[str, Result], None, None]:
+    begin = None
+    with Caught() as caught:
+        begin = bringing(expert)
+    if caught.error is not None:
+        raise ValueError(
+            f"the expert {expert.name!r} cannot be sent to another process ({caught.error}); define its class in a "
+            "module, or record with strategy='sequential'"
+        ) from caught.error
+    cached = {one: trace for one in work_units if cache is not None and (trace := cache.get(one)) is not None}
+    recording.num_cached = len(cached)
+    yield from cached.items()
+    hashes = list(work_units)
+    jobs = [Job(solve_text, (text,), time_limit_s) for text in work_units.values()]
+    recording.store_bytes = sum(map(len, work_units.values()))
+    folder = None
+    if cache is not None and place.engine == "slurm":
+        # The folder of this recording; whatever is in the cache, the same command finds it.
+        folder = cache.path.parent / "jobs" / hashlib.sha256("".join(hashes).encode()).hexdigest()[:16]
+    known = {index for index, one in enumerate(hashes) if one in cached}
+    for done in run(jobs, place, begin, folder, known=known):
+        yield hashes[done.job], _kept(done, hashes[done.job], spec, cache, time_limit_s)
+    if folder is not None:
+        shutil.rmtree(folder)
+
+
+def _kept(
+    done: Outcome, unit_hash: str, spec: ExpertSpec, cache: TraceCache | None, time_limit_s: float | None
+) -> Result:
+    answer = done.value
+    if done.fault is not None and done.fault.startswith(TIME_LIMIT):
+        limit = f"no answer within {time_limit_s:g} s; give more time, or fix the expert's loop"
+        answer = _error_answer(TimeLimitError(limit))
+    elif done.fault is not None:
+        answer = _error_answer(WorkerDiedError(f"{done.fault}; look at what the expert printed"))
+    return _result_of(answer, unit_hash, spec, cache)
+
+
+def solve_text(expert: AnyExpert, text: str) -> dict[str, Any]:
+    """Let an expert solve the unit of a text: its checked ``actions``, or the class and the message of an ``error``."""
+    with Caught() as caught:
+        return {"actions": solve_unit(expert, WorkUnit.from_json(text))}
+    return _error_answer(caught.error)
+
+
+def _error_answer(error: BaseException | None) -> dict[str, Any]:
+    return {"error": (type(error).__name__, " ".join(str(error).split()))}
+
+
+def _result_of(answer: Mapping[str, Any], unit_hash: str, spec: ExpertSpec, cache: TraceCache | None) -> Result:
+    # A failure is not kept: it may have been the time limit or the machine, and the next call tries again.
+    if "error" in answer:
+        return Failure(unit_hash, *answer["error"])
+    trace = Trace(unit_hash, spec, tuple(map(tuple, answer["actions"])))
+    if cache is not None:
+        cache.put(trace)
+    return trace
 
 
 @dataclasses.dataclass
@@ -347,16 +420,15 @@ _lock = threading.Lock()  # of the three
 
 
 def record_units(
-    work_units: Mapping[str, str], record: RecordUnit, strategy: Strategy, num_together: int = 1, num_threads: int = 1
+    work_units: Mapping[str, str], record: RecordUnit, strategy: Strategy, num_together: int = 1
 ) -> dict[str, Result]:
     """Put units into the store, and let a strategy ask for each.
 
     Args:
         work_units: text by hash.
         record: called for each unit, from one thread or several.
-        strategy: one of :data:`STRATEGIES`.
+        strategy: one of :data:`STRATEGIES` but ``workers``.
         num_together: pad to this many units, so that JAX runs one compiled program for smaller chunks too.
-        num_threads: of ``workers``.
 
     Returns:
         The results by hash, in the order of the units.
@@ -368,8 +440,6 @@ def record_units(
         if strategy == "sequential":
             for index in indices:
                 _keep_result(index)
-        elif strategy == "workers":
-            _run_in_threads(indices, call, num_threads)
         else:
             _run_on_devices(_padded(indices, num_together), strategy)
         if call.error is not None:
@@ -433,30 +503,6 @@ def _keep_result(idx: int) -> None:
             call.error = outcome
         elif outcome is not None and _calls.get(idx) is call:  # the call may have ended meanwhile
             _results[idx] = outcome
-
-
-def _run_in_threads(indices: Sequence[int], call: _Call, count: int) -> None:
-    """Let threads take the next index as soon as they are free, so that one long unit holds up one thread."""
-    # A thread does no more than wait for its worker process. After an error none takes another index.
-    waiting = iter(indices)
-
-    def work() -> None:
-        while call.error is None:
-            with _lock:
-                index = next(waiting, PADDING_INDEX)
-            if index == PADDING_INDEX:
-                return
-            _keep_result(index)
-
-    threads = [threading.Thread(target=work) for _ in range(min(count, len(indices)))]
-    try:
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    except KeyboardInterrupt as interruption:
-        call.error = interruption
-        raise
 
 
 def _run_on_devices(indices: Sequence[int], strategy: str) -> None:
