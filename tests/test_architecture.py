@@ -138,6 +138,7 @@ ONLY_IN = {  # a library from outside -> the only folders that may import it
     "fsspec": {"traces"},
     "scipy": {"search"},
     "submitit": {"jobs"},
+    "ray": {"jobs"},
     "yaml": {"config", "datasets", "cli"},
     "starlette": {"play"},
     "uvicorn": {"play"},

@@ -25,6 +25,7 @@ EXTRAS: Final[dict[str, dict[str, str]]] = {
     "mctx": {"mctx": "mctx"},
     "arc3": {"arcengine": "arcengine", "arc_agi": "arc-agi"},
     "slurm": {"submitit": "submitit"},
+    "ray": {"ray": "ray"},
     "minari": {"minari": "minari", "h5py": "h5py", **_GYMNASIUM},
 }
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import typer
 from run_command import run_command
+from small_search import search_one_after_the_other_and
 from untrained_run import write_untrained_run
 
 from jaxarc import constants as c
@@ -178,6 +179,10 @@ def test_a_solver_that_hangs_or_dies_costs_only_its_test_input(dataset, tmp_path
     assert errors["same"] == "test input 0: time limit of 5 s"
     died = [name for name, grids in INPUTS.items() if any(len(np.ravel(grid)) > 2 for grid in grids)]
     assert [name for name, error in errors.items() if error and "the process died (SIGKILL)" in error] == died
+
+
+def test_any_number_of_processes_writes_the_files_of_one(tmp_path):
+    search_one_after_the_other_and(tmp_path, "--shards", 2)
 
 
 DEADLY = """

@@ -7,6 +7,7 @@ import sys
 import pytest
 from jobs.counted_jobs import slow_square, square, square_or_end_the_shard
 from run_command import run_command
+from small_search import search_one_after_the_other_and
 from small_tasks import PAIR, write_json
 
 from jaxarc.jobs import Job, JobsError, Place, run, slurm_arrays
@@ -73,22 +74,7 @@ def test_what_slurm_refuses_is_said_in_its_words(tmp_path, place):
 
 
 def test_evaluate_writes_the_files_of_one_process(tmp_path, place):
-    data = tmp_path / "data"
-    for color in range(2, 6):
-        task = {
-            "train": [PAIR, {"input": [[3, 1]], "output": [[3, 2]]}],
-            "test": [{"input": [[1, color]], "output": [[2, color]]}],
-        }
-        write_json(data / f"task{color}.json", task)
-    here, there = tmp_path / "here", tmp_path / "there"
-    command = ["evaluate", data, "--agent", "search", "--max-cost", 2, "--seconds", 600]
-    assert run_command(*command, "-o", here, "--processes", 1).exit_code == 0
-    done = run_command(*command, "-o", there, "--on", "slurm", "--shards", 3, "--slurm", "partition=cpu,time=5")
-    assert (done.exit_code, done.stderr) == (0, "")
-    for name in ("submission.json", "attempts.html", "tasks.jsonl"):
-        assert (here / name).read_bytes() == (there / name).read_bytes(), name
-    assert programs(here) == programs(there)
-    assert not (there / "jobs").exists()
+    search_one_after_the_other_and(tmp_path, "--on", "slurm", "--shards", 3, "--slurm", "partition=cpu,time=5")
 
 
 def test_traces_are_those_of_one_process_and_what_is_in_the_cache_is_no_job(tmp_path, place):
@@ -112,8 +98,3 @@ def record(data, cache, *more):
 def exported(data, cache):
     assert run_command("traces", "export", data, cache / "out.jsonl", "--cache", cache).exit_code == 0
     return (cache / "out.jsonl").read_bytes()
-
-
-def programs(folder):
-    lines = (folder / "programs.jsonl").read_text().splitlines()
-    return [{name: value for name, value in json.loads(line).items() if name != "seconds"} for line in lines]

@@ -10,13 +10,16 @@ from jaxarc.errors import UsageError
 from jaxarc.extras import require_library
 from jaxarc.jobs import HERE, Place
 
-On: TypeAlias = Literal["local", "slurm"]
+On: TypeAlias = Literal["local", "slurm", "ray"]
 OnOption: TypeAlias = Annotated[
     On,
-    typer.Option("--on", help="Where the work is done: processes of this machine, or a SLURM cluster with --shards."),
+    typer.Option(
+        "--on", help="Where the work is done: processes of this machine, or a SLURM or Ray cluster with --shards."
+    ),
 ]
 ShardsOption: TypeAlias = Annotated[
-    int | None, typer.Option(min=1, help="Parts side by side: tasks of a SLURM array, or processes here.")
+    int | None,
+    typer.Option(min=1, help="Parts side by side: tasks of SLURM, actors of Ray, or processes here."),
 ]
 SlurmOption: TypeAlias = Annotated[
     list[str] | None,
@@ -29,7 +32,7 @@ def place_of(on: On, shards: int | None, slurm: list[str] | None, processes: int
 
     Raises:
         UsageError: there is no SLURM here.
-        ModuleNotFoundError: submitit is not installed; the message names the extra.
+        ModuleNotFoundError: submitit or Ray is not installed; the message names the extra.
     """
     if slurm and on != "slurm":
         raise typer.BadParameter("is for --on slurm; leave it out", param_hint="--slurm")
@@ -40,6 +43,9 @@ def place_of(on: On, shards: int | None, slurm: list[str] | None, processes: int
         return HERE if count is None else Place("local", count)
     if shards is None:
         raise typer.BadParameter(f"--on {on} needs the number of parts; give it", param_hint="--shards")
+    if on == "ray":
+        require_library("ray")
+        return Place(on, shards, processes or 1)
     require_library("submitit")
     if shutil.which("sbatch") is None:
         raise UsageError("--on slurm: there is no sbatch here; run the command on a login node of the cluster")

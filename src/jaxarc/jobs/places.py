@@ -17,12 +17,11 @@ class Place(NamedTuple):
 
     engine: Engine = "local"
     shards: int = 1  # processes here, tasks of a SLURM array, actors of Ray
-    processes: int | None = None  # in each shard on another machine; by default one for each core that it gets
+    processes: int | None = None  # in each shard of SLURM, by default one for each core that it gets; cores of an actor
     options: tuple[tuple[str, str], ...] = ()  # of SLURM's sbatch: name and value
 
 
 HERE: Final = Place("here")
-_FAR: Final = ("slurm", "ray")
 
 
 def run(
@@ -82,6 +81,10 @@ def _do(
 
         assert results is not None
         yield from do_on_slurm(jobs, place.shards, place.processes, dict(place.options), begin, results)
+    elif place.engine == "ray":
+        from jaxarc.jobs.ray_actors import do_on_ray
+
+        yield from do_on_ray(jobs, place.shards, place.processes or 1, begin)
     elif place.engine == "local":
         keys = list(jobs)
         with Processes(place.shards, begin) as workers:

@@ -1,0 +1,86 @@
+"""Jobs on Ray: actors that have one job each, with a process of their own for it; this process writes the outcomes.
+
+So no disk is shared, and a node that is lost costs the jobs that it was doing.
+"""
+
+import importlib
+import logging
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from jaxarc.errors import Caught
+from jaxarc.files import code_digest
+from jaxarc.jobs.job import Job, JobsError, Outcome
+from jaxarc.jobs.local import Processes
+
+_TRIES: Final = 3  # of a job in actors that are lost
+
+
+def do_on_ray(jobs: Mapping[str, Job], shards: int, processes: int, begin: Job | None) -> Iterator[tuple[str, Outcome]]:
+    """Yield the outcome of each job by its key, from as many actors as ``shards``, each on so many cores.
+
+    The cluster is that of ``RAY_ADDRESS``, else the one that runs on this machine, else one that is started here.
+
+    Raises:
+        JobsError: there is no cluster at the address, or an actor cannot work.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's makers
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # it warns otherwise
+    ray = importlib.import_module("ray")
+    is_ours = not ray.is_initialized()
+    try:
+        ray.init(ignore_reinit_error=True, log_to_driver=False, logging_level=logging.ERROR)
+    except ConnectionError as error:
+        raise JobsError(f"Ray does not answer: {' '.join(str(error).split())}") from error
+    actor_of = ray.remote(num_cpus=processes)(_Hand)
+    waiting = list(jobs)
+    tries: Counter[str] = Counter()
+    idle = [actor_of.remote(begin, code_digest()) for _ in range(min(shards, len(jobs)))]
+    at_work: dict[Any, tuple[str, Any]] = {}
+    try:
+        while waiting or at_work:
+            while waiting and idle:
+                key, actor = waiting.pop(0), idle.pop()
+                at_work[actor.do.remote(jobs[key])] = key, actor
+            while idle:  # of no use any more, and another may wait for its core
+                ray.kill(idle.pop())
+            ((ready, *_), _) = ray.wait(list(at_work), num_returns=1)
+            key, actor = at_work.pop(ready)
+            try:
+                outcome = ray.get(ready)
+            except ray.exceptions.RayActorError as error:
+                idle.append(actor_of.remote(begin, code_digest()))
+                tries[key] += 1
+                if tries[key] < _TRIES:
+                    waiting.insert(0, key)
+                else:
+                    yield key, Outcome(0, None, f"its actor was lost {_TRIES} times: {' '.join(str(error).split())}")
+            else:
+                idle.append(actor)
+                if isinstance(outcome, str):
+                    raise JobsError(outcome)
+                yield key, outcome
+    finally:
+        for actor in (*idle, *(actor for _, actor in at_work.values())):
+            ray.kill(actor)
+        if is_ours:
+            ray.shutdown()
+
+
+class _Hand:
+    """An actor."""
+
+    def __init__(self, begin: Job | None, code: str) -> None:
+        self._processes = Processes(1, begin)
+        self._code = code
+
+    def do(self, job: Job) -> Outcome | str:
+        """Return the outcome of a job, or why this node does none."""
+        host = os.uname().nodename
+        if self._code != code_digest():
+            return f"node {host} has another jaxarc, {code_digest()} and not {self._code}; install the same one on all"
+        with Caught() as caught:
+            return next(self._processes.run([job]))
+        return f"node {host}: {caught.error}"
