@@ -152,7 +152,7 @@ def begun(dataset, tmp_path_factory):
         (["schedule.learning_rate=1e-3"], "schedule.learning_rate is 0.004 in the run, but 0.001 now"),
         (["training.total_steps=9999999"], "training.total_steps is 1280 in the run, but 9999999 now"),
         (["curriculum=replay"], "'curriculum=replay' does not go with --resume, since a run keeps its choices"),
-        (["--multirun", "training.seed=1,2"], "leave --multirun and --config out"),
+        (["--multirun", "training.seed=1,2"], "leave --multirun out"),
     ],
 )
 def test_what_a_resumed_run_cannot_change_is_one_line(begun, arguments, complaint):

@@ -1,14 +1,19 @@
 """``jaxarc train --multirun`` with a stand-in for the training itself."""
 
 import functools
+import os
+import subprocess
+import sys
+import time
 
 import pytest
 from run_command import run_command
+from small_run import reports_of, small_run, write_small_tasks
 
 from jaxarc.agents import Report
 from jaxarc.cli.train_command import _say_where_it_stopped, expand
 from jaxarc.datasets.training_pairs import load_pairs
-from jaxarc.runs import TrainingDivergedError, TrainResult
+from jaxarc.runs import RunFolder, TrainingDivergedError, TrainResult
 
 _load_pairs_once = functools.cache(load_pairs)
 
@@ -76,6 +81,44 @@ def test_a_stopped_run_ends_the_sweep_cleanly(tmp_path, trained):
     assert code == 0
     assert [experiment.training.seed for experiment in trained] == [1, 9]
     assert "stopped" in out
+
+
+def test_runs_side_by_side_are_those_of_one_after_the_other_and_a_killed_sweep_goes_on(tmp_path):
+    environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache")}  # one compiles for all
+    choices = small_run(write_small_tasks(tmp_path / "tasks"), 4, "training.seed=0,1,2", "checkpoint.min_seconds=0")
+    command = [sys.executable, "-m", "jaxarc", "train", "--multirun", *choices]
+    side_by_side = [*command, f"logging.run_root={tmp_path / 'two'}", "--shards", "2"]
+    subprocess.run([*command, f"logging.run_root={tmp_path / 'one'}", "-q"], env=environment, check=True)
+    with subprocess.Popen(side_by_side, env=environment) as process:
+        while not list(tmp_path.glob("two/*/jobs/????????????*.json")):
+            assert process.poll() is None
+            time.sleep(0.1)
+        process.kill()
+    (folder,) = (tmp_path / "two").iterdir()
+    goes_on = [*side_by_side, "--resume", folder]
+    done = subprocess.run(goes_on, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.count(" done ") == 3
+    first, second = runs_of(tmp_path / "one"), runs_of(tmp_path / "two")
+    assert [reports_of(run) for run in first] == [reports_of(run) for run in second]
+    assert len(second) == 3
+    assert not (folder / "jobs").exists()
+
+
+def runs_of(root):
+    """The run folders of a sweep, in the order of their numbers."""
+    configs = sorted(root.glob("*/*-small_grids-*/config.json"), key=lambda path: path.parent.name[-1])
+    return [RunFolder(config.parent) for config in configs]
+
+
+def test_shards_are_of_sweeps_and_only_a_sweep_goes_on_as_one(tmp_path, trained):
+    for words, hint in (
+        (["--shards", "2"], "--multirun"),
+        (["--multirun", "training.seed=1,2", "--resume", tmp_path / "no"], "sweep"),
+    ):
+        done = run_command("train", "experiment=small_grids", *words)
+        assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+        assert hint in done.stderr
+    assert trained == []
 
 
 @pytest.mark.parametrize("wrong", ["training.num_seeds=1,0", "training.seed=range(0)", "training.seed=interval(0,1)"])

@@ -74,7 +74,10 @@ def complaint_about_settings(arguments: list[str]) -> str:
     """Compose the config that overrides of ``jaxarc train`` would give."""
     if arguments[:1] != ["train"] or "--config" in arguments or "--resume" in arguments:
         return ""
-    overrides = [word for word in arguments if "=" in word and not OF_ONES_OWN.search(word)]
+    before = zip(["", *arguments], arguments, strict=False)
+    overrides = [
+        word for option, word in before if "=" in word and option != "--slurm" and not OF_ONES_OWN.search(word)
+    ]
     try:
         for chosen in list(expand(overrides))[:1] if "--multirun" in arguments else [overrides]:
             compose(tuple(chosen))

@@ -12,18 +12,14 @@ from jaxarc.jobs import HERE, Place
 
 On: TypeAlias = Literal["local", "slurm", "ray"]
 OnOption: TypeAlias = Annotated[
-    On,
-    typer.Option(
-        "--on", help="Where the work is done: processes of this machine, or a SLURM or Ray cluster with --shards."
-    ),
+    On, typer.Option("--on", help="Where: local, or slurm or ray with --shards.", metavar="PLACE", show_default=False)
 ]
 ShardsOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option(min=1, help="Parts side by side: tasks of SLURM, actors of Ray, or processes here."),
+    int | None, typer.Option(min=1, help="How many parts are done side by side.", metavar="N")
 ]
 SlurmOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--slurm", help="Options of sbatch by its own names: partition=cpu,time=30.", metavar="NAME=VALUE"),
+    typer.Option("--slurm", help="Options of sbatch: partition=cpu,time=30.", metavar="NAME=VALUE"),
 ]
 
 

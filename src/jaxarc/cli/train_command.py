@@ -4,21 +4,22 @@ import datetime
 import functools
 import itertools
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import jax
 import typer
 from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf
 from rich.console import Console
-from rich.table import Table
 from typer.core import TyperCommand
 
 from jaxarc.cli.console import ConfigOption, QuietOption, escape, number_table, progress_bar, warn
+from jaxarc.cli.place_options import OnOption, ShardsOption, SlurmOption, place_of
 from jaxarc.cli.presenter import LiveReports, draw_curves, show_closing, show_lines, show_results
 from jaxarc.cli.settings import (
     as_field,
@@ -31,6 +32,8 @@ from jaxarc.cli.settings import (
 from jaxarc.cli.signals import GracefulStop, ensured, signals_interrupt
 from jaxarc.config import ConfigValidationError
 from jaxarc.errors import visible
+from jaxarc.jobs import Job, Place, remove_results
+from jaxarc.jobs import run as run_jobs
 from jaxarc.parallel import ProcessError, allgather_text, is_distributed, is_primary
 from jaxarc.runs import RunFolder, TrainingDivergedError, TrainResult, create_run_folder, open_run_folder
 from jaxarc.runs.folder import RunReport, folder_of_this_job, make_new_folder, remove_unused
@@ -85,14 +88,18 @@ def train(
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="Print the whole config as YAML and stop.")] = False,
     multirun: Annotated[
-        bool, typer.Option("--multirun", "-m", help="Run each combination of the values, one after the other.")
+        bool,
+        typer.Option("--multirun", "-m", help="Run each combination of the values; see --shards."),
     ] = False,
+    on: OnOption = "local",
+    shards: ShardsOption = None,
+    slurm: SlurmOption = None,
     config: ConfigOption = None,
     resume: Annotated[
         Path | None,
         typer.Option(
             metavar="RUN",
-            help="Go on in this run folder from its newest checkpoint; only logging, checkpoint, parallel and "
+            help="Go on in this folder of a run or a sweep; of a run only logging, checkpoint, parallel and "
             "training.max_seconds can be overridden.",
         ),
     ] = None,
@@ -102,19 +109,27 @@ def train(
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
-    given = [with_own_parts(override) for override in overrides or []]
+    given = _with_own_parts(overrides or [])
     if fields:
         from jaxarc.cli.train_help import print_fields
 
         print_fields(given)
         return
-    if resume is not None and (multirun or config is not None):
-        raise typer.BadParameter("a run keeps its own config; leave --multirun and --config out", param_hint="--resume")
+    if resume is not None and config is not None and not multirun:
+        raise typer.BadParameter("a run keeps its own config; leave --config out", param_hint="--resume")
+    place = place_of(on, shards, slurm, None)._replace(processes=1)  # a run at a time has the cores of a shard
+    if place.engine != "here" and not multirun:
+        raise typer.BadParameter("divides the runs of --multirun; see parallel for one run", param_hint="--shards")
     if multirun and show:
         raise typer.BadParameter("shows one config; leave --multirun out", param_hint="--show")
     console = Console(quiet=quiet)
     if multirun:
-        if not _run_sweep({tuple(chosen): read_experiment(chosen, config) for chosen in expand(given)}, console):
+        if resume is not None and (not resume.is_dir() or RunFolder(resume).config.exists()):
+            raise typer.BadParameter(
+                f"{resume} is no folder of a sweep; name one, or leave --multirun out", param_hint="--resume"
+            )
+        experiments = {tuple(chosen): read_experiment(chosen, config) for chosen in expand(given)}
+        if not _run_sweep(experiments, _Sweep(place, resume, overrides or [], config), console):
             raise typer.Exit(1)
         return
     folder = None if resume is None else open_run_folder(resume)
@@ -239,61 +254,140 @@ def _values_of(override: Override) -> list[str]:
         return values
 
 
-def _run_sweep(experiments: Mapping[tuple[str, ...], Any], console: Console) -> bool:
-    """Run experiments, known by their overrides, in run folders below one new folder.
+class _Sweep(NamedTuple):
+    """How the runs of a sweep are done."""
+
+    place: Place
+    folder: Path | None  # to go on in
+    overrides: list[str]  # as they were given
+    config: Path | None
+
+
+def _run_sweep(experiments: Mapping[tuple[str, ...], Any], sweep: _Sweep, console: Console) -> bool:
+    """Run experiments, known by their overrides, in run folders below one folder.
 
     A run that diverges is noted, and the next one starts; Ctrl-C ends the sweep with the run that it ended.
 
     Returns:
         Whether no run diverged.
     """
-    folder = _sweep_folder(list(experiments.values()))
-    row = KINDS[next(iter(experiments.values())).kind]
+    folder = sweep.folder or _sweep_folder(list(experiments.values()))
+    # Of a=1 b=3 and a=2 b=3 the runs differ in the override of a.
+    differing = [[one for one in chosen if not all(one in other for other in experiments)] for chosen in experiments]
+    rows: dict[int, _Row] = {}
+    with ensured(lambda: _say_where_it_stopped(folder, len(rows), len(experiments))):
+        _fill_sweep(experiments, differing, sweep, folder.absolute(), rows, console)
+    kind = KINDS[next(iter(experiments.values())).kind]
     table = number_table(
-        "run", "overrides", row.score, row.samples.replace("_", "\n"), "learning\nseconds", "ended", num_words=2
+        "run", "overrides", kind.score, kind.samples.replace("_", "\n"), "learning\nseconds", "ended", num_words=2
     )
     table.columns[-1].justify = "left"
     table.columns[1].overflow = "fold"
-    with ensured(lambda: _say_where_it_stopped(folder, table.row_count, len(experiments))):
-        all_done = _fill_sweep(experiments, folder, table, console)
+    for index, row in sorted(rows.items()):
+        table.add_row(str(index + 1), escape("\n".join(differing[index])), *row)
     console.rule("all runs")
     console.print(table)
     console.print(f"Sweep folder: {escape(str(folder))}", highlight=False, soft_wrap=True)
-    return all_done
+    return all(row.ended in ("done", "stopped") for row in rows.values())
 
 
 def _say_where_it_stopped(folder: Path, num_done: int, count: int) -> None:
     """Say in a line what a sweep has done that a signal or an error ended; not by print, which may be amid a line."""
     if num_done < count:
-        with suppress(OSError):
-            folder.rmdir()  # where nothing was learned
+        if num_done == 0 and not _run_folders(folder):
+            shutil.rmtree(folder)  # nothing was learned
         where = f"; they are in {visible(str(folder))}" if folder.exists() else ""
         os.write(2, f"The sweep stopped: {num_done} of {count} runs are done{where}\n".encode())
 
 
-def _fill_sweep(experiments: Mapping[tuple[str, ...], Any], folder: Path, table: Table, console: Console) -> bool:
-    """Run the experiments, and add a row for each; return whether no run diverged."""
-    all_done = True
+def _fill_sweep(
+    experiments: Mapping[tuple[str, ...], Any],
+    differing: Sequence[Sequence[str]],
+    sweep: _Sweep,
+    folder: Path,
+    rows: "dict[int, _Row]",
+    console: Console,
+) -> None:
+    """Run the experiments, and add a row for each by its index, until a user ends one."""
+
+    @functools.wraps(_learn_in_sweep)  # so that it is the same job, which a sweep may go on with elsewhere
+    def learn_here(*arguments: Any) -> _Row:
+        return _learn_in_sweep(*arguments, console=console)
+
+    is_here = sweep.place.engine == "here"
+    count = len(experiments)
+    jobs = []
     for number, (chosen, experiment) in enumerate(experiments.items(), start=1):
-        # Of a=1 b=3 and a=2 b=3 the runs differ in the override of a.
-        differing = [escape(one) for one in chosen if not all(one in other for other in experiments)]
-        console.rule(f"{number} of {len(experiments)}: {' '.join(differing)}")
-        name = f"{experiment.logging.run_name}-{number:0{len(str(len(experiments)))}}"
-        logging = experiment.logging.replace(run_root=str(folder), run_name=name)
-        try:
-            presentation, outcome = learn(experiment.replace(logging=logging), console)
-        except TrainingDivergedError as error:
-            console.print(f"[bold red]Diverged:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
-            table.add_row(str(number), "\n".join(differing), "-", "-", "-", "diverged")
-            all_done = False
-            continue
-        last = outcome.reports[-1]
-        score = "\n".join(said(presentation.score, last_reports(outcome.reports))) or "-"
-        numbers = score, f"{last.samples:,}", f"{last.seconds:.1f}"
-        table.add_row(str(number), "\n".join(differing), *numbers, "stopped" if outcome.interrupted else "done")
-        if outcome.interrupted:
-            break
-    return all_done
+        name = f"{experiment.logging.run_name}-{number:0{len(str(count))}}"
+        title = f"{number} of {count}: {' '.join(differing[number - 1])}"
+        arguments = (sweep.overrides, chosen, sweep.config, folder, name, title)
+        jobs.append(Job(learn_here if is_here else _learn_in_sweep, arguments))
+    about = {"overrides": sweep.overrides, "config": str(sweep.config)}
+    try:
+        with nullcontext() if is_here else signals_interrupt():
+            for done in run_jobs(jobs, sweep.place, folder=folder / "jobs", about=about):
+                row = _Row("-", "-", "-", done.fault) if done.fault else _Row(*done.value)
+                rows[done.job] = row
+                if not is_here:
+                    line = f"{jobs[done.job].arguments[-1]}: {row.ended}, {' '.join(row.score.split())}"
+                    console.print(line, markup=False, highlight=False, soft_wrap=True)
+    except _StoppedRun as stop:
+        rows[len(rows)] = stop.row
+    if len(rows) == count:
+        remove_results(folder / "jobs")
+
+
+class _Row(NamedTuple):
+    """What the table of a sweep says of a run."""
+
+    score: str
+    samples: str
+    seconds: str
+    ended: str
+
+
+class _StoppedRun(Exception):  # noqa: N818 - it is no error
+    """A user has ended a run, which its folder goes on from."""
+
+    def __init__(self, row: _Row) -> None:
+        self.row = row
+
+
+def _learn_in_sweep(
+    overrides: Sequence[str],
+    chosen: Sequence[str],
+    config: Path | None,
+    folder: Path,
+    name: str,
+    title: str,
+    console: Console | None = None,
+) -> _Row:
+    """Train a run of a sweep, or go on in its folder, where it was begun."""
+    _with_own_parts(overrides)
+    experiment = read_experiment(chosen, config)
+    logging = experiment.logging.replace(run_root=str(folder), run_name=name)
+    console = console or Console(quiet=True)
+    console.rule(escape(title))
+    try:
+        presentation, outcome = learn(experiment.replace(logging=logging), console, *_run_folders(folder, name))
+    except TrainingDivergedError as error:
+        console.print(f"[bold red]Diverged:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+        return _Row("-", "-", "-", "diverged")
+    last = outcome.reports[-1]
+    score = "\n".join(said(presentation.score, last_reports(outcome.reports))) or "-"
+    row = _Row(score, f"{last.samples:,}", f"{last.seconds:.1f}", "stopped" if outcome.interrupted else "done")
+    if outcome.interrupted:
+        raise _StoppedRun(row)
+    return row
+
+
+def _run_folders(sweep: Path, name: str = "") -> list[RunFolder]:
+    """List the runs of a sweep that have begun, or the one of a name."""
+    return [RunFolder(path.parent) for path in sweep.glob(f"*-{name or '*'}/{RunFolder(sweep).config.name}")]
+
+
+def _with_own_parts(overrides: Sequence[str]) -> list[str]:
+    return [with_own_parts(override) for override in overrides]
 
 
 def _sweep_folder(experiments: Sequence[Any]) -> Path:
