@@ -60,5 +60,11 @@ def test_a_quota_counts_and_a_share_of_a_core_is_one(machine, files, count):
     assert host_cores(machine(**files)) == count
 
 
+@pytest.mark.parametrize(("given", "count"), [("2", 2), ("64", 8)])
+def test_a_job_of_slurm_has_the_cores_that_it_was_given(machine, monkeypatch, given, count):
+    monkeypatch.setenv("SLURM_CPUS_ON_NODE", given)
+    assert host_cores(machine()) == count
+
+
 def test_this_machine_has_a_core():
     assert host_cores() >= 1

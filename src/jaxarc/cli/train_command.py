@@ -109,7 +109,7 @@ def train(
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
-    given = _with_own_parts(overrides or [])
+    given = [with_own_parts(override) for override in overrides or []]
     if fields:
         from jaxarc.cli.train_help import print_fields
 
@@ -117,8 +117,7 @@ def train(
         return
     if resume is not None and config is not None and not multirun:
         raise typer.BadParameter("a run keeps its own config; leave --config out", param_hint="--resume")
-    place = place_of(on, shards, slurm, None)._replace(processes=1)  # a run at a time has the cores of a shard
-    if place.engine != "here" and not multirun:
+    if not multirun and (on != "local" or shards is not None or slurm):
         raise typer.BadParameter("divides the runs of --multirun; see parallel for one run", param_hint="--shards")
     if multirun and show:
         raise typer.BadParameter("shows one config; leave --multirun out", param_hint="--show")
@@ -128,6 +127,7 @@ def train(
             raise typer.BadParameter(
                 f"{resume} is no folder of a sweep; name one, or leave --multirun out", param_hint="--resume"
             )
+        place = place_of(on, shards, slurm, None)._replace(processes=1)  # a run at a time has the cores of a shard
         experiments = {tuple(chosen): read_experiment(chosen, config) for chosen in expand(given)}
         if not _run_sweep(experiments, _Sweep(place, resume, overrides or [], config), console):
             raise typer.Exit(1)
@@ -363,7 +363,8 @@ def _learn_in_sweep(
     console: Console | None = None,
 ) -> _Row:
     """Train a run of a sweep, or go on in its folder, where it was begun."""
-    _with_own_parts(overrides)
+    for override in overrides:
+        with_own_parts(override)  # which loads them in this process
     experiment = read_experiment(chosen, config)
     logging = experiment.logging.replace(run_root=str(folder), run_name=name)
     console = console or Console(quiet=True)
@@ -384,10 +385,6 @@ def _learn_in_sweep(
 def _run_folders(sweep: Path, name: str = "") -> list[RunFolder]:
     """List the runs of a sweep that have begun, or the one of a name."""
     return [RunFolder(path.parent) for path in sweep.glob(f"*-{name or '*'}/{RunFolder(sweep).config.name}")]
-
-
-def _with_own_parts(overrides: Sequence[str]) -> list[str]:
-    return [with_own_parts(override) for override in overrides]
 
 
 def _sweep_folder(experiments: Sequence[Any]) -> Path:

@@ -6,6 +6,7 @@ So no disk is shared, and a node that is lost costs the jobs that it was doing.
 import importlib
 import logging
 import os
+import platform
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -78,7 +79,7 @@ class _Hand:
 
     def do(self, job: Job) -> Outcome | str:
         """Return the outcome of a job, or why this node does none."""
-        host = os.uname().nodename
+        host = platform.node()
         if self._code != code_digest():
             return f"node {host} has another jaxarc, {code_digest()} and not {self._code}; install the same one on all"
         with Caught() as caught:
