@@ -101,7 +101,8 @@ class AnswerPredictor(eqx.Module):
 
         # The first puzzles again fill the last group: lax.map would compile a smaller one anew.
         count = len(puzzle.grid)
-        rows = (jnp.arange(-(-count // _AT_ONCE) * _AT_ONCE) % count).reshape(-1, _AT_ONCE)
+        at_once = min(_AT_ONCE, count)
+        rows = (jnp.arange(-(-count // at_once) * at_once) % count).reshape(-1, at_once)
         answers = jax.lax.map(lambda some: jax.vmap(likeliest)(jax.tree.map(lambda part: part[some], puzzle)), rows)
         return answers.reshape(-1, *puzzle.grid.shape[1:])[:count]
 

@@ -62,7 +62,6 @@ from jaxarc.wrappers.episode_statistics import StatisticsState
 
 Tree = TypeVar("Tree")
 Result = TypeVar("Result")
-_PUZZLES: Final = 64  # number of answers that are predicted side by side in an evaluation
 ALGORITHMS: Final = MappingProxyType({"ppo": ppo.update, "reinforce": reinforce.update})
 """What improves a policy on its trajectories, by ``agent.algorithm``."""
 
@@ -308,14 +307,10 @@ def _greedy(players: tuple[ActorCritic, Predictor | None], params: EnvParams) ->
 
 
 def _predict_all(predictor: Predictor, params: EnvParams) -> Int8[Array, "T H W"]:
-    """Predict the answer of each task once, 64 side by side, and not in each of its steps."""
+    """Predict the answer of each task once, and not in each of its steps."""
     env = ArcEnvironment()
-
-    def predict(task_index: Int32[Array, ""]) -> Int8[Array, "H W"]:
-        observation = env.observe(first_state(params, task_index), params)
-        return predictor.predict(puzzle_of(jax.tree.map(lambda x: x[None], observation)))[0]
-
-    return jax.lax.map(predict, jnp.arange(params.tasks.num_tasks, dtype=jnp.int32), batch_size=_PUZZLES)
+    observe = lambda task_index: env.observe(first_state(params, task_index), params)
+    return predictor.predict(puzzle_of(jax.vmap(observe)(jnp.arange(params.tasks.num_tasks, dtype=jnp.int32))))
 
 
 def _data_shard(mesh: Mesh | None, over: str) -> DataShard:
