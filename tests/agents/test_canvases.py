@@ -80,7 +80,8 @@ def on_canvases(*sides):
 
 
 def train_config(agent):
-    return TrainConfig(agent, NetworkConfig(), ScheduleConfig(), AnswerConfig(), CloningConfig(), num_updates=7)
+    answer = AnswerConfig(batches_per_update=16)
+    return TrainConfig(agent, NetworkConfig(), ScheduleConfig(), answer, CloningConfig(), num_updates=7)
 
 
 def of_sizes(*counts):
