@@ -319,6 +319,8 @@ CALLS: Final[dict[str, str]] = {
     # Surrogate
     'SurrogateConfig(problem="chess")': "ConfigValidationError: problem | chess",
     "SurrogateMeshConfig(stages=0)": "ConfigValidationError: stages | 0",
+    "RulesConfig(measured=())": "ConfigValidationError: measured",
+    "RulesConfig(side=31)": "ConfigValidationError: side | 31",
     "ParentSetsConfig(models_per_batch=0)": "ConfigValidationError: models_per_batch | 0",
     "SearchExpertConfig(fold=5)": "ConfigValidationError: fold | 5",
     'solve([([[1]], [[1]])], [[1]], SearchConfig(guidance="no.npz"))': "GuidanceError: no.npz",
@@ -480,7 +482,7 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
             "ProceduralTasks "
             "Recording Report Rollout Score TaskBuffer TaskRow TaskStatistics Timing MetricTotals TrainingPairs "
             "TrainingState TrainingBatchJAX GraphBatch Checkpoints RunFolder TrainResult LookaheadTask MeshPlacement "
-            "SearchExpertTask "
+            "RulesTask SearchExpertTask "
             "StructuralModelsTask SurrogateAgent SurrogateExperiment SurrogateReport clip_coordinates "
             "edge_loss make_task train_surrogate"
         ),
@@ -493,7 +495,8 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
             "surrogate_learning_rate make_optimizer make_surrogate_optimizer missing_for_lookahead "
             "missing_for_painting one_task_per_pair one_task_per_test over_stages place_weights play_every_task "
             "record render_task require_memory task_checksum to_static load_policy TrainedAgent numbers_of "
-            "Wrapper convert_sessions program_memory rows_of_submission size_of write_submission write_task_rows"
+            "Wrapper convert_sessions program_memory rows_of_submission size_of solver_of "
+            "write_submission write_task_rows"
         ),
         _RULES: (
             "CheckedConfig IntegerRule check_known enforce_rules limited refuse_invalid refuse_unstructured spell "
