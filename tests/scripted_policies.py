@@ -45,3 +45,13 @@ def _layers(like, votes, bias=None):
             ),
         )
     return layers if bias is None else eqx.tree_at(lambda x: x.last.bias, layers, bias)
+
+
+class Mirroring(eqx.Module):
+    """A predictor of answers: every input, its columns mirrored."""
+
+    def predict(self, puzzle):
+        width = (puzzle.grid >= 0).any(axis=1).sum(axis=1, dtype=jnp.int32)
+        column = width[:, None] - 1 - jnp.arange(puzzle.grid.shape[2], dtype=jnp.int32)[None]
+        mirrored = jnp.take_along_axis(puzzle.grid, jnp.maximum(column, 0)[:, None], axis=2)
+        return jnp.where(column[:, None] >= 0, mirrored, jnp.int8(-1))

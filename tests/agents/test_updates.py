@@ -7,14 +7,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scripted_policies import repairing_policy
+from scripted_policies import Mirroring, repairing_policy
 from small_run import RULES_2X2, same
 from small_tasks import tasks_of
 
 from jaxarc import constants as c
 from jaxarc.agents import updates
 from jaxarc.agents.ppo import TrainConfig
-from jaxarc.agents.predictor import NUM_CANDIDATES, AnswerPredictor
 from jaxarc.config import (
     AgentConfig,
     AnswerConfig,
@@ -142,11 +141,7 @@ def test_measuring_plays_every_pair_with_the_policy_of_each_seed(repairing):
 
 
 def test_measuring_a_predicting_policy_plays_towards_what_it_predicts_without_seeing_answers(repairing):
-    predictor = jax.jit(lambda key: AnswerPredictor(key, 4))(jax.random.key(0))
-    mirror = jnp.where(jnp.arange(NUM_CANDIDATES) == 1, 60.0, 0.0)
-    last = lambda p: (p.choice_last.weight, p.choice_last.bias)
-    predictor = eqx.tree_at(last, predictor, (jnp.zeros_like(predictor.choice_last.weight), mirror))
-    players = jax.tree.map(lambda x: x[None], (repairing, predictor))
+    players = jax.tree.map(lambda x: x[None], (repairing, Mirroring()))
     played = updates.measure(players, MIRRORS)
     assert played.solved.tolist() == [[True, False, True, True]]
     assert played.steps.tolist() == [[3, 3, 3, 1]]

@@ -26,7 +26,6 @@ def succeed(*arguments):
     return result.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("standard_promotion")
 def test_rules_are_drawn_learned_measured_and_the_model_answers_other_tasks(tmp_path, monkeypatch):
     monkeypatch.setenv("JAXARC_DATA", str(tmp_path / "data"))

@@ -5,11 +5,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scripted_policies import repairing_policy
+from scripted_policies import Mirroring, repairing_policy
 from small_exam import SIDE, rules, task, task_set
 
 from jaxarc.agents import EditAgent, EditPolicy
-from jaxarc.agents.predictor import NUM_CANDIDATES, AnswerPredictor, answer_shown_config, with_answer
+from jaxarc.agents.predictor import answer_shown_config, with_answer
 from jaxarc.config import ConfigValidationError, NetworkConfig
 from jaxarc.evaluation import (
     AgentMismatchError,
@@ -19,7 +19,6 @@ from jaxarc.evaluation import (
 
 HIDDEN = rules(include_demonstrations=True, include_input=True, include_step_count=True, max_episode_steps=12)
 SHOWN = answer_shown_config(HIDDEN)
-MIRROR_LEFT_RIGHT = 1  # among the copies that a predictor weighs
 OBSERVATION = {
     "working_grid": jnp.array([[1, 2, -1], [3, 4, -1], [-1, -1, -1]], jnp.int8),
     "target_grid": jnp.array([[1, 2, 0], [3, 5, 0], [-1, -1, -1]], jnp.int8),
@@ -52,11 +51,7 @@ def repairing():
 @pytest.fixture(scope="module")
 def mirroring(repairing):
     """An agent that predicts every input mirrored, and edits towards it without a fault."""
-    predictor = AnswerPredictor(jax.random.key(0), 4)
-    sure = jnp.where(jnp.arange(NUM_CANDIDATES) == MIRROR_LEFT_RIGHT, 60.0, 0.0)
-    last = lambda p: (p.choice_last.weight, p.choice_last.bias)
-    predictor = eqx.tree_at(last, predictor, (jnp.zeros_like(predictor.choice_last.weight), sure))
-    return EditAgent(repairing, predictor)
+    return EditAgent(repairing, Mirroring())
 
 
 @eqx.filter_jit

@@ -232,7 +232,7 @@ def _kept(grid: Grid, masks: Bool[Array, "K S S"]) -> Int8[Array, "K S S"]:
 
 
 def _marks(grid: Grid, enclosed: Mask, objects: "_Objects") -> Int8[Array, "K S S"]:
-    """Mark cells of a kind by black, all others by none: recolored, a mark is what becomes of these cells."""
+    """Mark cells of a kind by black, all others by none: recolored, a mark says what these cells become."""
     is_beside = (_beside(grid, _NEAR, PADDING) > 0).any(axis=0)
     masks = jnp.concatenate([enclosed[None], ((grid == 0) & is_beside)[None], *objects])
     return jnp.where(masks, jnp.int8(0), jnp.int8(PADDING))

@@ -253,7 +253,7 @@ def evaluate(
 
 def _predicts_answers(path: Path) -> bool:
     """Whether it is the folder of a run of ``jaxarc train surrogate=rules``."""
-    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):  # what is damaged is told when it is opened
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):  # what is damaged is said when it is opened
         return json.loads((path / "config.json").read_text())["surrogate"]["problem"] == "rules"
     return False
 

@@ -89,7 +89,7 @@ def train(
     show: Annotated[bool, typer.Option("--show", help="Print the whole config as YAML and stop.")] = False,
     multirun: Annotated[
         bool,
-        typer.Option("--multirun", "-m", help="Run each combination of the values; see --shards."),
+        typer.Option("--multirun", "-m", help="Run each combination of the values."),
     ] = False,
     on: OnOption = "local",
     shards: ShardsOption = None,
