@@ -7,7 +7,7 @@ from small_tasks import PAIR, write_json
 
 
 def search_one_after_the_other_and(tmp_path, *place):
-    """Search four tasks in one process and again at a place, and compare the files of the two."""
+    """Search four tasks in one process and again at a place, and return the files of the two."""
     for color in range(2, 6):
         task = {"train": [PAIR, {"input": [[3, 1]], "output": [[3, 2]]}]}
         write_json(
@@ -18,10 +18,9 @@ def search_one_after_the_other_and(tmp_path, *place):
     assert run_command(*command, "-o", here, "--processes", 1).exit_code == 0
     done = run_command(*command, "-o", there, *place)
     assert (done.exit_code, done.stderr) == (0, "")
-    for name in ("submission.json", "attempts.html", "tasks.jsonl"):
-        assert (here / name).read_bytes() == (there / name).read_bytes(), name
-    assert _programs(here) == _programs(there)
     assert not (there / "jobs").exists()
+    names = ("submission.json", "attempts.html", "tasks.jsonl")
+    return [[*((folder / name).read_bytes() for name in names), _programs(folder)] for folder in (here, there)]
 
 
 def _programs(folder):

@@ -182,7 +182,8 @@ def test_a_solver_that_hangs_or_dies_costs_only_its_test_input(dataset, tmp_path
 
 
 def test_any_number_of_processes_writes_the_files_of_one(tmp_path):
-    search_one_after_the_other_and(tmp_path, "--shards", 2)
+    here, there = search_one_after_the_other_and(tmp_path, "--shards", 2)
+    assert here == there
 
 
 DEADLY = """

@@ -53,4 +53,5 @@ def test_a_node_with_another_jaxarc_is_named(tmp_path, nodes, monkeypatch):
 
 
 def test_evaluate_writes_the_files_of_one_process(tmp_path, nodes):
-    search_one_after_the_other_and(tmp_path, "--on", "ray", "--shards", 2)
+    here, there = search_one_after_the_other_and(tmp_path, "--on", "ray", "--shards", 2)
+    assert here == there

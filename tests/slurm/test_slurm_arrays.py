@@ -53,6 +53,7 @@ def test_leaving_cancels_the_array(tmp_path, place, slurm):
     next(first)
     first.close()
     slurm.wait_until(lambda: not slurm.run("squeue", "-h"))
+    assert not slurm.run("squeue", "-h")
 
 
 def test_a_shard_that_is_lost_costs_only_what_it_has_not_done(tmp_path, place):
@@ -74,7 +75,9 @@ def test_what_slurm_refuses_is_said_in_its_words(tmp_path, place):
 
 
 def test_evaluate_writes_the_files_of_one_process(tmp_path, place):
-    search_one_after_the_other_and(tmp_path, "--on", "slurm", "--shards", 3, "--slurm", "partition=cpu,time=5")
+    far = ("--on", "slurm", "--shards", 3, "--slurm", "partition=cpu,time=5")
+    here, there = search_one_after_the_other_and(tmp_path, *far)
+    assert here == there
 
 
 def test_traces_are_those_of_one_process_and_what_is_in_the_cache_is_no_job(tmp_path, place):

@@ -68,7 +68,7 @@ AgentSeedOption: TypeAlias = Annotated[
 ]
 ConfigOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option(help="Start from this file instead of configs/: a run's config.json, or what --show printed."),
+    typer.Option(help="Start from a run's config.json, or from what --show printed."),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and nothing else.")]
 DEFAULT_FORMAT: Final = "bbox"  # of actions

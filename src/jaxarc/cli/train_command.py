@@ -50,9 +50,8 @@ _PARAGRAPHS: Final = (
     learns to edit a grid into a given one, not to infer a task's rule. The run folder holds config.json, metrics.jsonl,
     learning_curve.png, checkpoints and tasks.jsonl, with one line per task. [cyan]jaxarc compare[/] compares runs.""",
     """Ctrl-C (or SIGTERM) ends it early, keeps what was learned and exits with 0; a second Ctrl-C quits at once.
-    [cyan]--resume RUN[/] continues an interrupted run in its folder, with the results of an uninterrupted one.""",
-    """[cyan]surrogate=NAME[/] trains a model of an expert instead of an agent: [cyan]surrogate=lookahead[/], of the
-    expert that looks one edit ahead, [cyan]surrogate=parent_sets[/] or [cyan]surrogate=graphs[/], of structural models.
+    [cyan]--resume RUN[/] goes on with an interrupted run in its folder, with the same results.""",
+    """[cyan]surrogate=NAME[/] trains a model of an expert instead of an agent; the names are below.
     [cyan]jaxarc evaluate RUN[/] evaluates it.""",
     """[bold]Overrides[/] are topic.field=value, such as [cyan]schedule.learning_rate=1e-3 training.seed=1[/];
     topic=name takes another choice of configs/choices.yaml, [cyan]experiment=NAME[/] a preset of all topics.
@@ -105,7 +104,7 @@ def train(
     ] = None,
     fields: Annotated[
         bool,
-        typer.Option("--fields", help="List all fields, or those of topics: --fields schedule."),
+        typer.Option("--fields", help="List all fields, or those of topics."),
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
