@@ -50,8 +50,8 @@ KEY_FIGURES = (  # what it is; section, table and row, each by the beginning of 
         "arc-agi-1/ev",
         1,
     ),
-    ("The same with an hour allowed", *FREEZE, "arc-agi-1/evaluation, an hour", 2),
-    ("The same of ARC-AGI-2's evaluation", *FREEZE, "arc-agi-2", 2),
+    ("The same with an hour allowed", *FREEZE, "arc-agi-1/evaluation, an hour", 1),
+    ("The same of ARC-AGI-2's evaluation", *FREEZE, "arc-agi-2", 1),
 )
 
 
