@@ -1,4 +1,6 @@
-"""The guided search: what it looks at first, what it never loses, and weights that do not fit."""
+"""The guided search: which longer programs it looks for, what it never loses, and weights that do not fit."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,11 +9,11 @@ from jaxarc.config import SearchConfig
 from jaxarc.search import GridProgram, GuidanceError, GuidanceWarning, Question, Word, search_all, solve
 from jaxarc.search import guidance as guidance_module
 from jaxarc.search.descriptions import key_indices, keys_of, word_keys
-from jaxarc.search.guidance import Guide, Weights
-from jaxarc.search.orientations import turned
+from jaxarc.search.guidance import Guide, Weights, expected_words, guide_of
 from jaxarc.search.solve import described
-from jaxarc.search.turned_words import turned_keys
 from jaxarc.search.words import vocabulary
+
+RULE = "recolor none; size half(top) > gravity(down) > rigid(turn_90); half(top) > gravity(down) > rigid(turn_90)"
 
 
 def opinion(*keys):
@@ -34,42 +36,55 @@ def saved(tmp_path, guide):
 
 @pytest.fixture(scope="module")
 def question():
+    """Three words, and none of two explains it."""
     random = np.random.default_rng(3)
-    shown = [random.choice([0, 0, 0, 1, 2, 2], shape).astype(np.int8) for shape in ((4, 3), (5, 4), (3, 5), (4, 6))]
-    rule = lambda grid: np.flipud(np.where(grid == 2, 0, grid))[: -(-grid.shape[0] // 2)]
-    return Question("task", 0, tuple((grid, rule(grid).astype(np.int8)) for grid in shown[:-1]), shown[-1])
+    rule = GridProgram.parse(RULE)
+    shown = [random.choice([0, 0, 0, 1, 2, 2], shape).astype(np.int8) for shape in ((6, 5), (5, 7), (7, 5), (6, 6))]
+    return Question("task", 0, tuple((grid, rule(grid)) for grid in shown[:-1]), shown[-1])
 
 
-def test_a_right_opinion_finds_the_same_answer_with_fewer_words_applied(tmp_path, question):
-    plain = solve(question.train, question.test_input, SearchConfig(max_cost=4))
-    words = [str(word) for word in plain.answers[0].program.all_words]
-    assert plain.answers[0].fits_all
-    assert plain.num_applied > 3000  # or it is no search
-    known = [word_keys()[key] for key in keys_of(map(Word.parse, words))]
-    path = saved(tmp_path, opinion(*known))
-    guided = solve(question.train, question.test_input, SearchConfig(max_cost=4, guidance=path))
-    np.testing.assert_array_equal(guided.answers[0].answer, plain.answers[0].answer)
+def test_a_right_opinion_finds_a_longer_program_with_fewer_words_applied(tmp_path, question):
+    plain = solve(question.train, question.test_input, SearchConfig(guidance="none"))
+    path = saved(tmp_path, opinion("rigid(turn_90)", "drop_empty_lines", "gravity(down)", "half(top)"))
+    guided = solve(question.train, question.test_input, SearchConfig(guidance=path))
+    wanted = GridProgram.parse(RULE)(question.test_input)
+    assert np.array_equal(guided.answers[0].answer, wanted)
+    assert guided.answers[0].cost < 16
     assert guided.num_applied < plain.num_applied / 3
-    assert set(known) <= {word for word, _ in guided.expected}
+    assert {"half(top)", "gravity(down)"} <= {word for word, _ in guided.expected}
     assert not plain.expected
 
 
-def test_a_wrong_opinion_loses_time_and_not_the_answer(tmp_path, question):
-    plain = solve(question.train, question.test_input, SearchConfig(max_cost=4))
+def test_a_wrong_opinion_loses_time_and_not_the_answer(tmp_path):
+    random = np.random.default_rng(4)
+    shown = [random.choice([0, 0, 1, 2], shape).astype(np.int8) for shape in ((4, 3), (5, 4), (3, 5))]
+    train = [(grid, grid[::-1]) for grid in shown[:-1]] + [(np.eye(3, dtype=np.int8), np.eye(3, dtype=np.int8))]
     wrong = [key for key in word_keys() if key.startswith(("smear", "extend", "connect", "pick", "keep(", "order"))]
-    config = SearchConfig(max_cost=4, guidance=saved(tmp_path, opinion(*wrong)))
-    ((_, guided),) = search_all([question], config)
+    limits = SearchConfig(max_cost=4, max_states=2000)
+    plain = solve(train, shown[-1], replace(limits, guidance="none"))
+    path = saved(tmp_path, opinion(*wrong))
+    ((_, guided),) = search_all([Question("task", 0, tuple(train), shown[-1])], replace(limits, guidance=path))
     np.testing.assert_array_equal(guided.answers[0].answer, plain.answers[0].answer)
-    assert guided.num_applied > plain.num_applied
+    assert guided.num_applied >= plain.num_applied
 
 
-def test_the_guided_search_tries_a_third_of_the_keys():
+@pytest.mark.parametrize("share", [1 / 3, 1 / 12])
+def test_a_share_of_the_keys_is_likely(share):
     grid = np.eye(3, dtype=np.int8)
     words = vocabulary([1, 2], [3], [], [])
     log_probs = opinion("crop").log_probs(described([(grid, grid)], grid))
-    likely = guidance_module.likely_words(log_probs, words)
+    likely = guidance_module.likely_words(log_probs, words, share)
     assert Word("crop") in likely
-    assert len(keys_of(likely)) == len(keys_of(words)) // 3
+    assert len(keys_of(likely)) == int(len(keys_of(words)) * share)
+
+
+def test_the_weights_of_the_package_are_of_this_vocabulary():
+    guide = guide_of("trained")
+    assert guide is not None
+    grid = np.arange(12, dtype=np.int8).reshape(3, 4) % 5
+    turned = [(grid[:, :columns], grid[::-1, :columns]) for columns in (4, 3, 2)]
+    log_probs = guide.log_probs(described(turned, grid))
+    assert "rigid(flip_rows)" in [word for word, _ in expected_words(log_probs)]
 
 
 def test_weights_of_another_vocabulary_are_refused_and_the_search_is_unguided(tmp_path, question, monkeypatch):
@@ -79,7 +94,7 @@ def test_weights_of_another_vocabulary_are_refused_and_the_search_is_unguided(tm
     config = SearchConfig(max_cost=2, guidance=path)
     with pytest.warns(GuidanceWarning, match="0123456789abcdef"):
         result = solve(question.train, question.test_input, config)
-    plain = solve(question.train, question.test_input, SearchConfig(max_cost=2))
+    plain = solve(question.train, question.test_input, replace(config, guidance="none"))
     assert [str(one.program) for one in result.answers] == [str(one.program) for one in plain.answers]
     assert result.num_applied == plain.num_applied
 
@@ -105,7 +120,6 @@ def test_a_guided_search_without_a_budget_still_answers(tmp_path, question, limi
         question.train, question.test_input, SearchConfig(guidance=saved(tmp_path, opinion("crop")), **limit)
     )
     assert result.answers
-    assert result.expected
 
 
 def test_a_task_looks_the_same_in_other_colors(question):
@@ -124,29 +138,3 @@ def test_the_description_says_which_word_makes_the_output(question):
     best = np.flatnonzero(words[:, 3] == 1.0)  # the lowest share of right cells over the demonstrations
     assert key_indices()["rigid(flip_rows)"] in best
     assert key_indices()["crop"] not in best
-
-
-@pytest.mark.parametrize("symmetry", range(8))
-@pytest.mark.parametrize("text", ["half(left) > gravity(up)", "split(objects) > pick(most, cells) > smear(up_left)"])
-def test_a_turned_program_turns_the_answer(text, symmetry):
-    words = [Word.parse(one) for one in text.split(" > ")]
-    places = [turned_keys(symmetry)[key_indices()[str(word)]] for word in words]
-    assert min(places) >= 0
-    plain, other = (
-        GridProgram.parse(f"recolor none; size {chain}; solid {chain}")
-        for chain in (text, " > ".join(word_keys()[place] for place in places))
-    )
-    random = np.random.default_rng(5)
-    for shape in ((4, 6), (6, 6), (5, 4)):
-        grid = np.where(random.random(shape) < 0.4, random.integers(1, 5, shape), 0).astype(np.int8)
-        grid[:2, :2] = 4  # the largest object
-        np.testing.assert_array_equal(other(turned(grid, symmetry)), turned(plain(grid), symmetry))
-
-
-def test_symmetries_undo_themselves():
-    for symmetry in (1, 2, 4):
-        once = np.array(turned_keys(symmetry))
-        there = once >= 0
-        assert there.mean() > 0.8
-        np.testing.assert_array_equal(once[once[there]], np.flatnonzero(there))
-    assert turned_keys(0) == tuple(range(len(word_keys())))

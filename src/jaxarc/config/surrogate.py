@@ -120,18 +120,14 @@ class LookaheadConfig(CheckedConfig):
 
 @dataclass(frozen=True)
 class SearchExpertConfig(CheckedConfig):
-    """The examples of the program search: where they are recorded, how, and which are held out."""
+    """The drawn rules whose words are learned, and those that are measured."""
 
-    recording: str = ""  # path of the recorded examples; by default in the user's cache
-    dataset: str = "arc-agi-1/training"  # whose tasks are searched where there is no recording
-    max_states: int = limited(25_000, low=1)  # of each search of the recording
-    seconds: float = limited(600.0, low=0.0)  # of each search; more than one takes, so that no clock decides
-    num_dreams: int = limited(4, low=0)  # random programs on the inputs of each task
-    processes: int | None = limited(None, low=1)  # that record side by side; by default one for each core
-    fold: int = limited(-1, low=-1, high=4)  # of five, by a hash of the task's id, that is held out; -1 holds out none
-    dreamed_share: float = limited(0.3, low=0.0, high=1.0)  # of the examples of a batch
-    symmetries: bool = True  # turn and mirror examples
-    num_examples: int = limited(64, low=1)  # B, of a batch
+    learned: str = "rules/train"  # of `jaxarc tasks generate rules train --held-out 500`
+    measured: tuple[str, ...] = ("rules/train-arguments", "rules/train-compositions", "rules/train-words")
+    num_examples: int = limited(32, low=1)  # B, of a batch
+
+    def validate(self) -> list[str]:
+        return _no_set(self.measured)
 
 
 @dataclass(frozen=True)
@@ -145,7 +141,7 @@ class RulesConfig(CheckedConfig):
     hidden_size: int = limited(48, low=2)  # units of the predictor's layers
 
     def validate(self) -> list[str]:
-        return [] if self.measured else ["measured must name a set at least, such as rules/train-words"]
+        return _no_set(self.measured)
 
 
 @dataclass(frozen=True)
@@ -176,3 +172,7 @@ def _not_divided(config: CheckedConfig, divisor: str, names: tuple[str, ...]) ->
     each = getattr(config, divisor)
     sizes = {name: getattr(config, name) for name in names}
     return [f"{divisor} must divide {name}, got {each} and {size}" for name, size in sizes.items() if size % each]
+
+
+def _no_set(measured: tuple[str, ...]) -> list[str]:
+    return [] if measured else ["measured must name a set at least, such as rules/train-words"]

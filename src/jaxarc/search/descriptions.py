@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float32
 from scipy.ndimage import label
 
 from jaxarc.search.graph import OutputCells, StateGraph
+from jaxarc.search.limits import LIMITS
 from jaxarc.search.words import LARGEST, Word, vocabulary
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -71,8 +72,9 @@ def describe(graph: StateGraph, train: Sequence[Pair]) -> Described:
 
 
 def _describe_words(graph: StateGraph, outputs: list[np.ndarray]) -> Float32[np.ndarray, "k F"]:
-    states, numbers, _ = graph.image_states
-    numbers = numbers[:, : len(outputs)]
+    states, numbers, costs = graph.image_states
+    first = costs <= LIMITS.first_cost
+    states, numbers = states[first], numbers[first, : len(outputs)]
     canvas = OutputCells(graph, outputs, (1, 1))  # without an answer
     sizes, count = canvas.sizes[:-1], len(canvas.target)
     cells = graph.draw(numbers, sizes, count)

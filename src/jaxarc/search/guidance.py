@@ -1,7 +1,7 @@
 """The learned posterior over words: a small network in NumPy, which says what words a task probably needs.
 
-``jaxarc train surrogate=search`` learns it from programs that the search found, and writes its weights with the digest
-of the vocabulary. The search looks first among the likeliest words, and then goes on as without.
+``jaxarc train surrogate=search`` learns it from drawn rules, whose words are known, and writes its weights with the
+digest of the vocabulary. The search looks for longer programs of the likeliest words.
 """
 
 import functools
@@ -19,7 +19,7 @@ from jaxarc.errors import JaxarcWarning, UsageError
 from jaxarc.search.descriptions import Described, keys_of, vocabulary_digest, word_keys
 from jaxarc.search.words import Word
 
-_LIKELY: Final = 1 / 3  # share of the keys that the guided search looks at
+_TRAINED: Final = Path(__file__).parent / "guidance.npz"  # what comes with the package; docs/search.md says of what
 _DIGEST: Final = "vocabulary"
 _NEVER: Final = -30.0  # log-probability of a key that is not tried
 
@@ -105,19 +105,19 @@ class Guide:
 
 @functools.lru_cache(maxsize=8)
 def guide_of(guidance: str) -> Guide | None:
-    """Return the guide that ``search.guidance`` names: ``none``, or the path of weights.
+    """Return the guide that ``search.guidance`` names: ``trained``, which comes with the package, ``none``, or a path.
 
     Raises:
         GuidanceError: see :meth:`Guide.load`.
     """
-    return None if guidance == "none" else Guide.load(guidance)
+    return None if guidance == "none" else Guide.load(_TRAINED if guidance == "trained" else guidance)
 
 
-def likely_words(log_probs: Float32[np.ndarray, " k"], words: Sequence[Word]) -> list[Word]:
-    """Return the words whose key is among the likeliest third of the keys that these words have."""
+def likely_words(log_probs: Float32[np.ndarray, " k"], words: Sequence[Word], share: float) -> list[Word]:
+    """Return the words whose key is among the likeliest of the keys that these words have, a share of them."""
     keys = [next(iter(keys_of([word]))) for word in words]
     tried = sorted(set(keys), key=lambda key: -float(log_probs[key]))
-    kept = set(tried[: max(int(len(tried) * _LIKELY), 1)])
+    kept = set(tried[: max(int(len(tried) * share), 1)])
     return [word for word, key in zip(words, keys, strict=True) if key in kept]
 
 

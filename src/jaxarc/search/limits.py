@@ -13,6 +13,8 @@ class Limits(NamedTuple):
     # Costs of states. Another image word costs 2, and there are about 150.
     first_cost: int = 2  # one image word: a look at all that is simple, in a tenth of a second
     second_cost: int = 4  # two image words: seconds; all namings and sides come before states that cost more
+    # The likeliest twelfth of the words makes 300 to 3,000 states up to cost 8, where all make 20,000 up to cost 4.
+    likely: tuple[tuple[float, int], ...] = ((1 / 12, 6), (1 / 6, 6), (1 / 12, 8), (1 / 3, 6), (1 / 6, 8), (1 / 12, 10))
     ranked_cost: int = 3  # with colors named by rank: the time goes to the other namings, which explain more
 
     # Costs of candidates, and the charges for what is often wrong though it fits.
@@ -24,7 +26,6 @@ class Limits(NamedTuple):
 
     # Shares of the time.
     words_share: float = 0.7  # until then words are applied; the rest is for what the finders make of the states
-    guided_share: float = 0.3  # for the likeliest words, as they may be misjudged
     left_out_share: float = 0.15  # for programs that explain all demonstrations but one: a graph for each one left out
     rules_share: float = 0.08  # for each form of rules under each naming: all forms of two namings take half
 

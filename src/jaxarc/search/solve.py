@@ -17,7 +17,7 @@ from jaxarc.config import SearchConfig
 from jaxarc.search.descriptions import Described, describe
 from jaxarc.search.graph import OutputCells, StateGraph
 from jaxarc.search.growth import find_growth
-from jaxarc.search.guidance import Guide, expected_words, guide_of, likely_words
+from jaxarc.search.guidance import expected_words, guide_of, likely_words
 from jaxarc.search.limits import LIMITS
 from jaxarc.search.object_rules import find_object_rules
 from jaxarc.search.orientations import ORIENTATIONS, turned, turned_back
@@ -27,7 +27,7 @@ from jaxarc.search.programs import RECOLORS, GridProgram, ProgramError, SizeRule
 from jaxarc.search.search_library import search_library
 from jaxarc.search.tables import find_near_tables, find_tables
 from jaxarc.search.templates import find_templates
-from jaxarc.search.words import LARGEST, vocabulary
+from jaxarc.search.words import LARGEST, Word, vocabulary
 from jaxarc.tasks.raw_task import check_grid, check_pairs
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -131,6 +131,7 @@ class TaskSearch:
         self._clock = _Clock()
         self._found: list[Found] = []
         self._views: dict[tuple[Any, ...], _View] = {}
+        self._log_probs: np.ndarray | None = None  # of words, by guidance
         self._expected: tuple[tuple[str, float], ...] = ()
         self.seconds = 0.0  # that it has had
         self._left = list(self._stages())  # what is to be done
@@ -180,12 +181,12 @@ class TaskSearch:
         cls, limits = TaskSearch, LIMITS
         inputs = [*(source for source, _ in self._train), self._test_input]
         namings, sides = _recolors(inputs), _orients(inputs)
-        if self._guide is not None:
-            yield partial(cls._look_guided, guide=self._guide)
         # What is cheap in any view comes before what costs more in one: a cheap program that fits is most often right.
         for naming in namings:
             yield partial(cls._look, cost=limits.first_cost, recolor=naming, is_first=True)
             yield partial(cls._look, cost=limits.second_cost, recolor=naming, is_last=True)
+        for share, cost in limits.likely if self._guide is not None else ():
+            yield partial(cls._look_deeper, share=share, cost=cost)
         for side in sides:
             yield partial(cls._look, cost=limits.first_cost, orient=side, is_first=True)
         # A program that misses a demonstration is less likely than a simple one from a side, and more than a long one.
@@ -233,25 +234,21 @@ class TaskSearch:
             if view.knows_size or view.graph.frame >= LARGEST or _is_sure(self._found):
                 return
 
-    def _look_guided(self, guide: Guide) -> None:
-        """Search with all words up to cost 2, and with the likeliest alone further; add what explains everything.
-
-        The network sees what each word makes on the first level.
-        """
+    def _look_deeper(self, share: float, cost: int) -> None:
+        """Add what programs of more words explain, made of the likeliest share of the words alone."""
+        most = min(cost, self._config.max_cost)
+        if self._guide is None or most <= LIMITS.second_cost or self._clock.is_over():
+            return
         task = self._train, self._test_input
-        most = self._config.max_cost
-        view = self._view(("guided",), *task, share=LIMITS.guided_share)
-        self._found += _fitting(view.answers(min(LIMITS.first_cost, most), is_last=False))
-        log_probs = guide.log_probs(describe(view.graph, self._train))
-        self._expected = expected_words(log_probs)
-        for recolor in _recolors([*(source for source, _ in self._train), self._test_input]):
-            if recolor == "ranked" or _is_sure(self._found):
-                break
-            key = "likely", recolor
-            view = self._view(key, *task, recolor=recolor, share=LIMITS.guided_share, likely=log_probs)
-            for cost in range(LIMITS.first_cost + 1, min(most, LIMITS.second_cost) + 1):
-                if not _is_sure(self._found):
-                    self._found += _fitting(view.answers(cost, is_last=False))
+        if self._log_probs is None:
+            first = self._view(("none", "none", 1), *task)
+            self._log_probs = self._guide.log_probs(describe(first.graph, self._train))
+            self._expected = expected_words(self._log_probs)
+        words = partial(likely_words, self._log_probs, share=share)
+        view = self._view(("likely", share), *task, likely=words)
+        for more in range(max(view.graph.cost, LIMITS.second_cost) + 1, most + 1):
+            if not _is_sure(self._found):
+                self._found += _fitting(view.answers(more, is_last=False))
 
     def _look_at_all_but_one(self) -> None:
         """Add what programs answer that explain all demonstrations but one, each of which is left out once.
@@ -402,12 +399,10 @@ class _View:
         recolor: str = "none",
         orient: str = "none",
         room: int = 1,  # sides of the largest grid that an image may have
-        share: float = 1.0,  # of the time
         before: Found | None = None,  # what made the inputs
-        likely: np.ndarray | None = None,  # log-probabilities of words, of which only the likeliest are tried
+        likely: Callable[[list[Word]], list[Word]] = list,  # chooses among the words
     ) -> None:
         self._clock = clock
-        self._share = share
         self._before = before
         self._recolor = recolor
         self._orient = orient
@@ -428,23 +423,22 @@ class _View:
         outputs = [target for _, target in self._pairs]
         self._scales = _scales(self._pairs)
         words = vocabulary(_colors_of(inputs), _colors_of(outputs), self._scales, _larger(inputs, outputs))
-        words = words if likely is None else likely_words(likely, words)
         height, width = self._asked.shape
         grown = [max(height * down, width * right) for down, right in self._scales]
         sides = [side for grid in (*inputs, *outputs) for side in grid.shape]
         frame = min(room * max(*sides, *grown, 3), LARGEST)
-        self.graph = StateGraph(inputs, frame, words, config.max_states)
+        self.graph = StateGraph(inputs, frame, likely(words), config.max_states)
         self._answered: dict[tuple[Any, ...], list[Found]] = {}  # by finders, which no more time would change
         self.begin()
 
     def begin(self) -> None:
         """Take the time that the clock has now."""
-        self._deadline = self._clock.until(self._share)
+        self._deadline = self._clock.until(1.0)
         self.graph.is_late = False
 
     def expand(self, cost: int) -> None:
         """Make all states up to a cost."""
-        self.graph.expand(cost, self._clock.until(LIMITS.words_share * self._share))
+        self.graph.expand(cost, self._clock.until(LIMITS.words_share))
         self._clock.was_over |= self.graph.is_late
 
     def answers(self, cost: int, is_last: bool) -> list[Found]:
@@ -464,7 +458,7 @@ class _View:
             for find in self._finders(guess == 0, rule, cost, is_last, found):
                 deadline = self._deadline
                 if find in RULE_FINDERS:
-                    deadline = min(self._clock.part(LIMITS.rules_share * self._share), deadline)
+                    deadline = min(self._clock.part(LIMITS.rules_share), deadline)
                 key = (find, cost, is_last, size, len(self.graph))
                 answers = self._answered.get(key)
                 if answers is None:

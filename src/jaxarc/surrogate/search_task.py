@@ -1,11 +1,11 @@
-"""The program search as an expert: which words the programs have that explain a task's demonstrations.
+"""Which words the programs of tasks have: drawn rules are programs, so their words are known without a search.
 
-The examples are recorded once (:mod:`jaxarc.search.word_examples`). A batch takes some of them, each under one of the
-eight symmetries: what is said of ``half(left)`` is then said of ``half(right)``. Other colors change nothing that the
-network sees. The trained weights are written for :mod:`jaxarc.search.guidance`, which evaluates them in NumPy.
+A batch takes some rules, and describes each by its demonstrations and what each word makes of them on the first level
+of a search. The trained weights are written for :mod:`jaxarc.search.guidance`, which evaluates them in NumPy.
 """
 
-from collections.abc import Callable
+import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,24 +15,24 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxarc.config import SearchConfig, SearchExpertConfig
-from jaxarc.datasets import load_tasks
-from jaxarc.files import user_cache
-from jaxarc.jobs import host_cores
+from jaxarc.config import SearchExpertConfig, TaskConfig
+from jaxarc.config.build import ConfigValidationError
+from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.nn.update import predict
-from jaxarc.search.descriptions import MOST_PAIRS, vocabulary_digest, word_keys
+from jaxarc.search.descriptions import MOST_PAIRS, NO_WORD, Described, key_indices, keys_of, word_keys
 from jaxarc.search.guidance import Guide, Weights
-from jaxarc.search.turned_words import NUM_SYMMETRIES, turned_keys
-from jaxarc.search.word_examples import ExpertExamples, fold_of, record
+from jaxarc.search.programs import GridProgram, ProgramError
+from jaxarc.search.solve import described
 from jaxarc.surrogate.agreement import Agreement, agreement
 from jaxarc.surrogate.batch import TrainingBatchJAX
 from jaxarc.surrogate.candidate_features import CandidateSet
 from jaxarc.surrogate.surrogate_task import ExpertBatch, SurrogateTask
 from jaxarc.surrogate.train_step import Model
+from jaxarc.tasks.raw_task import RawTask
 from jaxarc.types import PRNGKey
 
-_UNITS: Final = 32  # of a task, and of the head
-_KEY_UNITS: Final = 16
+_UNITS: Final = 64  # of a task, and of the head
+_KEY_UNITS: Final = 32
 _STREAM: Final = 2  # first word of the seeds of batches
 
 
@@ -86,70 +86,46 @@ class WordScorer(eqx.Module):
 
 
 class SearchExpertTask(SurrogateTask):
-    """Examples of an expert, the search, split into those to learn from and the held-out fold of tasks.
+    """Drawn rules to learn from, and others that are measured; a rule's words are all alike likely."""
 
-    Attributes:
-        train: examples to learn from, dreams too.
-        held_out: of the tasks of the held-out fold, no dreams; of all tasks where no fold is held out.
-    """
-
-    def __init__(self, recorded: ExpertExamples, config: SearchExpertConfig):
+    def __init__(self, config: SearchExpertConfig, learned: TaskSet, measured: Sequence[TaskSet]):
         self.config = config
-        folds = np.array([fold_of(str(one)) for one in recorded.task_ids])
-        is_held_out = folds == config.fold if config.fold >= 0 else np.zeros(len(folds), np.bool_)
-        self.train = _chosen(recorded, ~is_held_out)
-        self.held_out = _chosen(recorded, (is_held_out | (config.fold < 0)) & ~recorded.is_dreamed)
-        if not len(self.train.probs) or not len(self.held_out.probs):
-            raise ValueError(
-                f"fold {config.fold} leaves {len(self.train.probs)} examples to learn from and "
-                f"{len(self.held_out.probs)} to measure; record more tasks"
-            )
-        # Dreams are many, so that each kind is drawn as often as the config says.
-        share = np.where(self.train.is_dreamed, config.dreamed_share, 1 - config.dreamed_share)
-        counts = np.where(self.train.is_dreamed, self.train.is_dreamed.sum(), (~self.train.is_dreamed).sum())
-        self._weights = share / np.maximum(counts, 1)
-        self._weights /= self._weights.sum()
+        self.learned = learned
+        self.measured = measured
 
     @classmethod
-    def load(
-        cls, config: SearchExpertConfig, progress: Callable[[int, int], None] = lambda done, total: None
-    ) -> "SearchExpertTask":
-        """Read the recorded examples, and record them before if they are not there.
-
-        Args:
-            config: where they are, or how they are recorded.
-            progress: called with the searches that are done and all there are.
+    def load(cls, config: SearchExpertConfig) -> "SearchExpertTask":
+        """Load the sets by their names.
 
         Raises:
             UnknownDatasetError, TaskFormatError: see :func:`jaxarc.datasets.load_tasks`.
-            ExpertExamplesError: the file holds no examples of this vocabulary.
-            ValueError: there are too few examples.
         """
-        name = f"{config.dataset.replace('/', '_')}-{vocabulary_digest()}.npz"
-        path = Path(config.recording) if config.recording else user_cache("search") / name
-        if not path.exists():
-            limits = SearchConfig(max_cost=4, max_states=config.max_states, seconds=config.seconds)
-            processes = config.processes or host_cores()
-            record(list(load_tasks(config.dataset)), limits, config.num_dreams, processes, progress).save(path)
-        return cls(ExpertExamples.load(path), config)
+        return cls(config, load_tasks(config.learned), [load_tasks(name) for name in config.measured])
 
     def make_model(self, key: PRNGKey) -> WordScorer:
         """Make a fresh scorer."""
-        return WordScorer(key, self.train.pairs[0, 0].size, self.train.words.shape[-1])
+        examples, candidates = self.batch(0, 0)
+        return WordScorer(key, examples.observational_data[0, 0].size, candidates.features.shape[-1])
 
     def batch(self, seed: int, step: int) -> ExpertBatch:
-        """Draw recorded examples, and turn each."""
+        """Draw rules, and describe each."""
         random = np.random.default_rng((_STREAM, seed, step))
-        rows = random.choice(len(self._weights), self.config.num_examples, p=self._weights)
-        symmetries = random.integers(0, NUM_SYMMETRIES if self.config.symmetries else 1, len(rows))
-        return _batch_of(self.train, rows, symmetries)
+        rows = random.integers(0, len(self.learned), self.config.num_examples)
+        return _batch_of([self.learned[row] for row in rows.tolist()])
+
+    def about(self, task: TaskConfig) -> list[str]:
+        measured = ", ".join(f"{len(tasks):,} of {tasks.name}" for tasks in self.measured)
+        return [f"{len(self.learned):,} rules of {self.learned.name}; measured on {measured}."]
 
     def evaluate(self, model: Model) -> Agreement:
-        """Compare with the expert on held-out examples, as they are."""
-        rows = np.arange(len(self.held_out.probs))
-        examples, candidates = _batch_of(self.held_out, rows, np.zeros(len(rows), int))
+        """Compare with the words of the rules that are not learned from."""
+        examples, candidates = self._held_out
         logits = predict(model, examples.observational_data, candidates)
         return agreement(np.asarray(logits), np.asarray(examples.expert_probs), np.asarray(candidates.is_real))
+
+    @functools.cached_property
+    def _held_out(self) -> ExpertBatch:
+        return _batch_of([task for tasks in self.measured for task in tasks])
 
     def write(self, model: Model, folder: Path) -> list[str]:
         weights = folder / "guidance.npz"
@@ -162,40 +138,28 @@ class SearchExpertTask(SurrogateTask):
         return Guide(Weights(*(np.asarray(array, np.float32) for array in model.weights)))
 
 
-def _chosen(recorded: ExpertExamples, mask: np.ndarray) -> ExpertExamples:
-    return ExpertExamples(*(array[mask] for array in recorded))
-
-
-def _batch_of(recorded: ExpertExamples, rows: np.ndarray, symmetries: np.ndarray) -> ExpertBatch:
-    """Take examples under symmetries: what a key is described by and its probability go to its counterpart.
-
-    A key without a counterpart is not tried under the symmetry, and its probability is lost. An example of which more
-    than half would be lost is left as it is.
-    """
-    num_keys = len(word_keys())
-    sources = np.stack([_sources(symmetry) for symmetry in range(NUM_SYMMETRIES)])
-    kept = np.take_along_axis(recorded.probs[rows], np.maximum(sources[symmetries], 0), 1) * (sources[symmetries] >= 0)
-    chosen = np.where(kept.sum(1) < 0.5, 0, symmetries)
-    order = sources[chosen]  # of each key the one whose counterpart it is
-    places = np.maximum(order, 0)
-    is_tried = np.take_along_axis(recorded.is_tried[rows], places, 1) & (order >= 0)
-    probs = np.where(is_tried, np.take_along_axis(recorded.probs[rows], places, 1), 0.0)
-    probs /= probs.sum(1, keepdims=True)
-    words = np.take_along_axis(recorded.words[rows], places[:, :, None], 1)
-    examples = TrainingBatchJAX(recorded.pairs[rows], probs, recorded.accuracies[rows])
+def _batch_of(tasks: Sequence[RawTask]) -> ExpertBatch:
+    seen = [described(task.train, task.test[0][0]) for task in tasks]
+    pairs, words, is_tried = map(np.stack, zip(*seen, strict=True))
+    probs = np.stack([_probabilities(task, one) for task, one in zip(tasks, seen, strict=True)])
+    examples = TrainingBatchJAX(pairs, probs, np.ones(len(tasks), np.float32))
     candidates = CandidateSet(
-        rows=jnp.zeros((len(rows), num_keys, MOST_PAIRS), jnp.float32),  # a key is no region of the data
-        columns=jnp.zeros((len(rows), num_keys, recorded.pairs.shape[2]), jnp.float32),
+        rows=jnp.zeros((*is_tried.shape, MOST_PAIRS), jnp.float32),  # a key is no region of the data
+        columns=jnp.zeros((*is_tried.shape, pairs.shape[2]), jnp.float32),
         features=jnp.asarray(words),
         is_real=jnp.asarray(is_tried),
     )
     return ExpertBatch(examples, candidates)
 
 
-def _sources(symmetry: int) -> np.ndarray:
-    """Return of each key the place of the key that turns into it, and -1 where none does."""
-    counterparts = np.array(turned_keys(symmetry))
-    sources = np.full(len(counterparts), -1)
-    there = counterparts >= 0
-    sources[counterparts[there]] = np.flatnonzero(there)
-    return sources
+def _probabilities(task: RawTask, seen: Described) -> np.ndarray:
+    try:
+        keys = keys_of(GridProgram.parse(task.title).all_words)
+    except ProgramError as error:
+        raise ConfigValidationError(
+            f"task {task.task_id} has no program in its title: {error}; search_expert.learned and measured name sets "
+            "of jaxarc tasks generate rules"
+        ) from error
+    probs = np.zeros(len(word_keys()), np.float32)
+    probs[[key for key in keys if seen.is_tried[key]] or [key_indices()[NO_WORD]]] = 1.0
+    return probs / probs.sum()

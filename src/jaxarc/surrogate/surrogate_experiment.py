@@ -142,7 +142,7 @@ class SurrogateReport:
 
 
 def make_task(experiment: SurrogateExperiment, bar: Bar = no_bar) -> SurrogateTask:
-    """Make the task that ``surrogate.problem`` names, with its held-out examples; searches are recorded once.
+    """Make the task that ``surrogate.problem`` names, with its held-out examples.
 
     Raises:
         UnknownDatasetError, TaskFormatError: see :func:`jaxarc.datasets.load_tasks`.
@@ -202,11 +202,6 @@ def _check_lookahead(experiment: SurrogateExperiment) -> list[str]:
     return problems + experiment.task.too_large_for(rules.grid_shape)
 
 
-def _load_search(experiment: SurrogateExperiment, bar: Bar) -> SurrogateTask:
-    with bar("searches recorded") as show:
-        return SearchExpertTask.load(experiment.search_expert, show)
-
-
 _PROBLEMS: Final = {
     "parent_sets": _Problem(
         "the exact posterior over parent sets of linear structural models",
@@ -237,9 +232,9 @@ _PROBLEMS: Final = {
         "rules.puzzles_per_batch",
     ),
     "search": _Problem(
-        "the programs that the search finds",
+        "drawn rules, which are programs of the search",
         "which words they have",
-        _load_search,
+        lambda of, _: SearchExpertTask.load(of.search_expert),
         _check_no_layers,
         "search_expert.num_examples",
     ),
