@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from jobs.counted_jobs import slow_square, square, square_or_end_the_shard
-from small_search import search_one_after_the_other_and
+from small_search import play_one_after_the_other_and, search_one_after_the_other_and
 
 from jaxarc.jobs import Job, JobsError, Place, ray_actors, run
 
@@ -52,6 +52,7 @@ def test_a_node_with_another_jaxarc_is_named(tmp_path, nodes, monkeypatch):
         dict(start(tmp_path, square))
 
 
-def test_evaluate_writes_the_files_of_one_process(tmp_path, nodes):
-    here, there = search_one_after_the_other_and(tmp_path, "--on", "ray", "--shards", 2)
+@pytest.mark.parametrize("twice", [search_one_after_the_other_and, play_one_after_the_other_and])
+def test_evaluate_writes_the_files_of_one_process(tmp_path, nodes, twice):
+    here, there = twice(tmp_path, "--on", "ray", "--shards", 2)
     assert here == there

@@ -7,7 +7,7 @@ import sys
 import pytest
 from jobs.counted_jobs import slow_square, square, square_or_end_the_shard
 from run_command import run_command
-from small_search import search_one_after_the_other_and
+from small_search import play_one_after_the_other_and, search_one_after_the_other_and
 from small_tasks import PAIR, write_json
 
 from jaxarc.jobs import Job, JobsError, Place, run, slurm_arrays
@@ -74,9 +74,9 @@ def test_what_slurm_refuses_is_said_in_its_words(tmp_path, place):
         dict(start(tmp_path, place._replace(options=(("partition", "gpu"),))))
 
 
-def test_evaluate_writes_the_files_of_one_process(tmp_path, place):
-    far = ("--on", "slurm", "--shards", 3, "--slurm", "partition=cpu,time=5")
-    here, there = search_one_after_the_other_and(tmp_path, *far)
+@pytest.mark.parametrize("twice", [search_one_after_the_other_and, play_one_after_the_other_and])
+def test_evaluate_writes_the_files_of_one_process(tmp_path, place, twice):
+    here, there = twice(tmp_path, "--on", "slurm", "--shards", 3, "--slurm", "partition=cpu,time=5")
     assert here == there
 
 
