@@ -1,6 +1,7 @@
 """Jobs on Ray, on two nodes of one core each on this machine: the results of one process, whatever dies meanwhile."""
 
 import os
+import re
 import sys
 
 import pytest
@@ -56,3 +57,10 @@ def test_a_node_with_another_jaxarc_is_named(tmp_path, nodes, monkeypatch):
 def test_evaluate_writes_the_files_of_one_process(tmp_path, nodes, twice):
     here, there = twice(tmp_path, "--on", "ray", "--shards", 2)
     assert here == there
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "[::1]:1", "no-such-host.invalid:6379"])
+def test_an_address_at_which_nothing_listens_is_named_at_once(tmp_path, monkeypatch, address):
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(JobsError, match="Ray does not answer: .*; correct RAY_ADDRESS=" + re.escape(address)):
+        dict(start(tmp_path, square))

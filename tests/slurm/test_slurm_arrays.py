@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from jobs.counted_jobs import slow_square, square, square_or_end_the_shard
@@ -39,7 +40,7 @@ def numbers_in(tmp_path):
 
 def test_a_driver_that_was_killed_finds_its_array_again(tmp_path, place, slurm, monkeypatch):
     with monkeypatch.context() as killed:
-        killed.setattr(slurm_arrays._Array, "cancel", lambda self: None)
+        killed.setattr(slurm_arrays._Array, "cancel", lambda *_: None)
         first = start(tmp_path, place, slow_square)
         next(first)
         first.close()
@@ -61,6 +62,32 @@ def test_a_shard_that_is_lost_costs_only_what_it_has_not_done(tmp_path, place):
         found = dict(start(tmp_path, place, square_or_end_the_shard))
     assert found == {number: number**2 for number in NUMBERS}
     assert numbers_in(tmp_path) == list(NUMBERS)
+
+
+def test_a_controller_that_is_lost_is_waited_for_and_costs_nothing(tmp_path, place, slurm):
+    started = start(tmp_path, place._replace(shards=1), slow_square)
+    found = [next(started)]
+    slurm.kill(0)
+    try:
+        with pytest.warns(slurm_arrays.ShardWarning, match="does not answer, and is asked again"):
+            found += started
+        with pytest.raises(JobsError, match="SLURM does not answer, so the shards at work are not known"):
+            dict(start(tmp_path / "other", place))
+    finally:
+        slurm.revive(0)
+    assert dict(found) == {number: number**2 for number in NUMBERS}
+    assert numbers_in(tmp_path) == list(NUMBERS)
+
+
+def test_a_shard_that_leaves_nothing_in_the_folder_is_not_tried_again(tmp_path, place, slurm):
+    started = start(tmp_path, place._replace(options=(*place.options, ("begin", "now+1hour"))))
+    with ThreadPoolExecutor() as pool:
+        ended = pool.submit(dict, started)
+        slurm.wait_until(lambda: "BeginTime" in slurm.run("squeue", "-h", "-o", "%r"))
+        slurm.run("scancel", "--name=jaxarc")
+        with pytest.raises(JobsError, match=rf"shard \d+_\d left nothing in {tmp_path}.*: its node cannot write there"):
+            ended.result()
+    assert not (tmp_path / "calls").exists()
 
 
 def test_a_node_with_another_jaxarc_is_named(tmp_path, place, monkeypatch):

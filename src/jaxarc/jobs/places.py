@@ -80,11 +80,11 @@ def _do(
         from jaxarc.jobs.slurm_arrays import do_on_slurm
 
         assert results is not None
-        yield from do_on_slurm(jobs, place.shards, place.processes, dict(place.options), begin, results)
+        yield from do_on_slurm(jobs, place, begin, results)
     elif place.engine == "ray":
         from jaxarc.jobs.ray_actors import do_on_ray
 
-        yield from do_on_ray(jobs, place.shards, place.processes or 1, begin)
+        yield from do_on_ray(jobs, place, begin)
     elif place.engine == "local":
         keys = list(jobs)
         with Processes(place.shards, begin) as workers:

@@ -7,6 +7,7 @@ import importlib
 import logging
 import os
 import platform
+import socket
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -15,12 +16,14 @@ from jaxarc.errors import Caught
 from jaxarc.files import code_digest
 from jaxarc.jobs.job import Job, JobsError, Outcome
 from jaxarc.jobs.local import Processes
+from jaxarc.jobs.places import Place
 
 _TRIES: Final = 3  # of a job in actors that are lost
+_CONNECT_S: Final = 10.0
 
 
-def do_on_ray(jobs: Mapping[str, Job], shards: int, processes: int, begin: Job | None) -> Iterator[tuple[str, Outcome]]:
-    """Yield the outcome of each job by its key, from as many actors as ``shards``, each on so many cores.
+def do_on_ray(jobs: Mapping[str, Job], place: Place, begin: Job | None) -> Iterator[tuple[str, Outcome]]:
+    """Yield the outcome of each job by its key, from as many actors as shards, each on as many cores as processes.
 
     The cluster is that of ``RAY_ADDRESS``, else the one that runs on this machine, else one that is started here.
 
@@ -32,13 +35,16 @@ def do_on_ray(jobs: Mapping[str, Job], shards: int, processes: int, begin: Job |
     ray = importlib.import_module("ray")
     is_ours = not ray.is_initialized()
     try:
+        _require_listener(os.environ.get("RAY_ADDRESS", ""))
         ray.init(ignore_reinit_error=True, log_to_driver=False, logging_level=logging.ERROR)
-    except ConnectionError as error:
-        raise JobsError(f"Ray does not answer: {' '.join(str(error).split())}") from error
-    actor_of = ray.remote(num_cpus=processes)(_Hand)
+    except OSError as error:
+        raise JobsError(
+            f"Ray does not answer: {' '.join(str(error).split())}; correct RAY_ADDRESS={os.environ.get('RAY_ADDRESS')}"
+        ) from error
+    actor_of = ray.remote(num_cpus=place.processes or 1)(_Hand)
     waiting = list(jobs)
     tries: Counter[str] = Counter()
-    idle = [actor_of.remote(begin, code_digest()) for _ in range(min(shards, len(jobs)))]
+    idle = [actor_of.remote(begin, code_digest()) for _ in range(min(place.shards, len(jobs)))]
     at_work: dict[Any, tuple[str, Any]] = {}
     try:
         while waiting or at_work:
@@ -68,6 +74,13 @@ def do_on_ray(jobs: Mapping[str, Job], shards: int, processes: int, begin: Job |
             ray.kill(actor)
         if is_ours:
             ray.shutdown()
+
+
+def _require_listener(address: str) -> None:
+    """Refuse an address at which nothing listens, for which Ray would wait for many minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()
 
 
 class _Hand:
