@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from jobs.counted_jobs import slow_square, square, square_or_end_the_shard
@@ -45,6 +46,12 @@ def test_a_node_and_an_actor_that_are_lost_cost_only_their_jobs(tmp_path, nodes)
     (tmp_path / "more").mkdir()
     assert dict(start(tmp_path / "more", square_or_end_the_shard)) == {number: number**2 for number in NUMBERS}
     assert numbers_in(tmp_path / "more") == list(NUMBERS)
+
+
+def test_a_relative_path_means_that_of_the_command(tmp_path, nodes, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ((value, fault),) = ((one.value, one.fault) for one in run([Job(square, (Path("calls"), 2))], Place("ray")))
+    assert (value, fault, numbers_in(tmp_path)) == (4, None, [2])
 
 
 def test_a_node_with_another_jaxarc_is_named(tmp_path, nodes, monkeypatch):

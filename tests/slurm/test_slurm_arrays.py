@@ -40,7 +40,7 @@ def numbers_in(tmp_path):
 
 def test_a_driver_that_was_killed_finds_its_array_again(tmp_path, place, slurm, monkeypatch):
     with monkeypatch.context() as killed:
-        killed.setattr(slurm_arrays._Array, "cancel", lambda *_: None)
+        killed.setattr(slurm_arrays._Array, "cancel", lambda *_, **__: None)
         first = start(tmp_path, place, slow_square)
         next(first)
         first.close()

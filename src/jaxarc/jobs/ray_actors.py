@@ -3,6 +3,7 @@
 So no disk is shared, and a node that is lost costs the jobs that it was doing.
 """
 
+import contextlib
 import importlib
 import logging
 import os
@@ -44,7 +45,7 @@ def do_on_ray(jobs: Mapping[str, Job], place: Place, begin: Job | None) -> Itera
     actor_of = ray.remote(num_cpus=place.processes or 1)(_Hand)
     waiting = list(jobs)
     tries: Counter[str] = Counter()
-    idle = [actor_of.remote(begin, code_digest()) for _ in range(min(place.shards, len(jobs)))]
+    idle = [actor_of.remote(begin, code_digest(), os.getcwd()) for _ in range(min(place.shards, len(jobs)))]
     at_work: dict[Any, tuple[str, Any]] = {}
     try:
         while waiting or at_work:
@@ -58,7 +59,7 @@ def do_on_ray(jobs: Mapping[str, Job], place: Place, begin: Job | None) -> Itera
             try:
                 outcome = ray.get(ready)
             except ray.exceptions.RayActorError as error:
-                idle.append(actor_of.remote(begin, code_digest()))
+                idle.append(actor_of.remote(begin, code_digest(), os.getcwd()))
                 tries[key] += 1
                 if tries[key] < _TRIES:
                     waiting.insert(0, key)
@@ -84,9 +85,11 @@ def _require_listener(address: str) -> None:
 
 
 class _Hand:
-    """An actor."""
+    """An actor, which works in the folder of the command where its node has that, as relative paths mean."""
 
-    def __init__(self, begin: Job | None, code: str) -> None:
+    def __init__(self, begin: Job | None, code: str, folder: str) -> None:
+        with contextlib.suppress(OSError):
+            os.chdir(folder)
         self._processes = Processes(1, begin)
         self._code = code
 

@@ -21,7 +21,7 @@ import subprocess
 import time
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -77,7 +77,7 @@ def do_on_slurm(
             elif undone:
                 time.sleep(_GLANCE_S)
     finally:
-        array.cancel(undone)
+        array.cancel(ends_early=bool(undone))
 
 
 class _Array:
@@ -159,10 +159,10 @@ class _Array:
         lines = log.read_text(errors="replace").strip().splitlines()
         return f"shard {shard}: {lines[-1] if lines else f'it printed nothing; is there space in {self._folder}?'}"
 
-    def cancel(self, undone: Collection[str]) -> None:
-        """End the shards that have jobs to do."""
-        left = [shard for shard in self._at_work() if not set(self._shards[shard]).isdisjoint(undone)]
-        if left and (done := _run("scancel", *left)).returncode:
+    def cancel(self, *, ends_early: bool) -> None:
+        """End the shards that there are, one of which SLURM may have started again for nothing."""
+        left = self._at_work()
+        if left and (done := _run("scancel", *left)).returncode and ends_early:
             _warn(f"shards {', '.join(left)} stay at work, and the same command finds them: {_line(done.stderr)}")
 
     def _at_work(self) -> list[str]:
