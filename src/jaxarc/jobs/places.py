@@ -1,27 +1,13 @@
-"""Where jobs are done: in this process, in processes beside it, on a SLURM cluster, on Ray."""
+"""Jobs done in this process, in processes beside it, on a SLURM cluster, or on Ray."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any
 
-from jaxarc.jobs.job import Job, JobsError, Outcome, key_of
+from jaxarc.jobs.job import HERE, Job, JobsError, Outcome, Place, key_of
 from jaxarc.jobs.local import Processes
 from jaxarc.jobs.results import Results
-
-Engine: TypeAlias = Literal["here", "local", "slurm", "ray"]
-
-
-class Place(NamedTuple):
-    """Where jobs are done, and by how many side by side."""
-
-    engine: Engine = "local"
-    shards: int = 1  # processes here, tasks of a SLURM array, actors of Ray
-    processes: int | None = None  # in each shard of SLURM, by default one for each core that it gets; cores of an actor
-    options: tuple[tuple[str, str], ...] = ()  # of SLURM's sbatch: name and value
-
-
-HERE: Final = Place("here")
 
 
 def run(

@@ -15,9 +15,8 @@ from typing import Any, Final
 
 from jaxarc.errors import Caught
 from jaxarc.files import code_digest
-from jaxarc.jobs.job import Job, JobsError, Outcome
+from jaxarc.jobs.job import Job, JobsError, Outcome, Place
 from jaxarc.jobs.local import Processes
-from jaxarc.jobs.places import Place
 
 _TRIES: Final = 3  # of a job in actors that are lost
 _CONNECT_S: Final = 10.0

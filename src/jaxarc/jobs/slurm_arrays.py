@@ -28,9 +28,8 @@ from typing import Final
 from jaxarc.errors import Caught, JaxarcWarning
 from jaxarc.files import write_whole
 from jaxarc.jobs.cores import host_cores
-from jaxarc.jobs.job import Job, JobsError, Outcome
+from jaxarc.jobs.job import Job, JobsError, Outcome, Place
 from jaxarc.jobs.local import Processes
-from jaxarc.jobs.places import Place
 from jaxarc.jobs.results import Results
 
 _TRIES: Final = 3  # of a job in shards that are lost
