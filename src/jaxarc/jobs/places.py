@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from jaxarc.jobs.job import HERE, Job, JobsError, Outcome, Place, key_of
-from jaxarc.jobs.local import Processes
+from jaxarc.jobs.local import do_in_processes
 from jaxarc.jobs.results import Results
 
 
@@ -45,12 +45,12 @@ def run(
     left = {}
     for key, same in indices.items():
         found = results.get(key) if results else None
-        if results and (found is None or found.fault):
-            results.drop(key)
-        if found is None or found.fault:
-            left[key] = jobs[same[0]]
-        else:
+        if found is not None and not found.fault:
             yield from (found._replace(job=index) for index in same)
+            continue
+        left[key] = jobs[same[0]]
+        if results:
+            results.drop(key)
     for key, outcome in _do(left, place, begin, results):
         if results and place.engine != "slurm":
             results.put(key, outcome)
@@ -72,9 +72,7 @@ def _do(
 
         yield from do_on_ray(jobs, place, begin)
     elif place.engine == "local":
-        keys = list(jobs)
-        with Processes(place.shards, begin) as workers:
-            yield from ((keys[done.job], done) for done in workers.run(list(jobs.values())))
+        yield from do_in_processes(jobs, place.shards, begin)
     else:
         given = () if begin is None else (begin.function(*begin.arguments),)
         for key, job in jobs.items():

@@ -34,22 +34,24 @@ def do_on_ray(jobs: Mapping[str, Job], place: Place, begin: Job | None) -> Itera
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # it warns otherwise
     ray = importlib.import_module("ray")
     is_ours = not ray.is_initialized()
+    address = os.environ.get("RAY_ADDRESS", "")
     try:
-        _require_listener(os.environ.get("RAY_ADDRESS", ""))
+        if is_ours:
+            _require_listener(address)
         ray.init(ignore_reinit_error=True, log_to_driver=False, logging_level=logging.ERROR)
     except OSError as error:
-        raise JobsError(
-            f"Ray does not answer: {' '.join(str(error).split())}; correct RAY_ADDRESS={os.environ.get('RAY_ADDRESS')}"
-        ) from error
+        words = " ".join(str(error).split())
+        raise JobsError(f"Ray does not answer: {words}; correct RAY_ADDRESS={address}") from error
     actor_of = ray.remote(num_cpus=place.processes or 1)(_Hand)
     waiting = list(jobs)
     tries: Counter[str] = Counter()
-    idle = [actor_of.remote(begin, code_digest(), os.getcwd()) for _ in range(min(place.shards, len(jobs)))]
+    idle: list[Any] = []
     at_work: dict[Any, tuple[str, Any]] = {}
     try:
         while waiting or at_work:
-            while waiting and idle:
-                key, actor = waiting.pop(0), idle.pop()
+            while waiting and len(at_work) < place.shards:
+                key = waiting.pop(0)
+                actor = idle.pop() if idle else actor_of.remote(begin, code_digest(), os.getcwd())
                 at_work[actor.do.remote(jobs[key])] = key, actor
             while idle:  # of no use any more, and another may wait for its core
                 ray.kill(idle.pop())
@@ -58,7 +60,6 @@ def do_on_ray(jobs: Mapping[str, Job], place: Place, begin: Job | None) -> Itera
             try:
                 outcome = ray.get(ready)
             except ray.exceptions.RayActorError as error:
-                idle.append(actor_of.remote(begin, code_digest(), os.getcwd()))
                 tries[key] += 1
                 if tries[key] < _TRIES:
                     waiting.insert(0, key)

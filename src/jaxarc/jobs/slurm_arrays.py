@@ -29,7 +29,7 @@ from jaxarc.errors import Caught, JaxarcWarning
 from jaxarc.files import write_whole
 from jaxarc.jobs.cores import host_cores
 from jaxarc.jobs.job import Job, JobsError, Outcome, Place
-from jaxarc.jobs.local import Processes
+from jaxarc.jobs.local import do_in_processes
 from jaxarc.jobs.results import Results
 
 _TRIES: Final = 3  # of a job in shards that are lost
@@ -189,10 +189,8 @@ def do_shard(folder: str, begin: Job | None, processes: int | None, jobs: Mappin
     with Caught() as caught:
         results.require_same_code()
         left = {key: job for key, job in jobs.items() if results.get(key) is None}
-        keys = list(left)
-        with Processes(processes or host_cores(), begin) as workers:
-            for outcome in workers.run(list(left.values())):
-                results.put(keys[outcome.job], outcome)
+        for key, outcome in do_in_processes(left, processes or host_cores(), begin):
+            results.put(key, outcome)
     if caught.error is not None:
         shard = importlib.import_module("submitit").JobEnvironment().job_id
         text = f"shard {shard} on {os.environ.get('SLURMD_NODENAME', platform.node())}: {caught.error}"
