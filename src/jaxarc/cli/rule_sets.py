@@ -1,5 +1,6 @@
 """``jaxarc tasks generate rules``: task sets of rules that are drawn at random, in the data folder."""
 
+import shutil
 from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
@@ -10,6 +11,7 @@ from jaxarc.constants import MAX_GRID_SIZE
 from jaxarc.datasets.catalogue import load_tasks
 from jaxarc.datasets.installed import Label, install_grids, installed_path
 from jaxarc.jobs import host_cores
+from jaxarc.jobs.results import Results
 
 if TYPE_CHECKING:
     from jaxarc.search.drawn_rules import DrawnRules
@@ -43,6 +45,8 @@ def rules(
     Inputs are those of ARC-AGI-1's training tasks, turned and recolored. Each task has three demonstrations and a test;
     its title is the program, and its id a hash of what the rule does. The same seed gives the same files anywhere.
 
+    A run that was stopped goes on by the same command.
+
     With --held-out some functions, some pairs of functions one after the other, and some arguments are in no rule of
     NAME. Three more sets have rules with one of these each.
 
@@ -64,12 +68,17 @@ def rules(
             raise FileExistsError(f"{full_name!r} is there already in {path}; choose another name, or add --replace")
     choice = HeldOut.choose(seed) if held_out else NOTHING
     scenes = Scenes.of([[grid for grid, _ in task.pairs if max(grid.shape) <= canvas] for task in load_tasks(_SOURCE)])
-    found: dict[str, list["DrawnRules"]] = {part: [] for part in PARTS}
+    # Beside the sets, and not among them until all is drawn. Only these two decide what is drawn.
+    folder = installed_path(names[PARTS[0]]).with_suffix(".drawn")
+    Results.of(folder, [], {"--seed": seed, "--canvas": canvas})
+    found: dict[str, list[DrawnRules]] = {part: [] for part in PARTS}
     with progress_bar("rules", total=sum(counts.values()), waiting="drawing ...") as show:
-        for drawn in draw_rules(scenes, counts, canvas, seed, processes or host_cores(), choice):
+        count_found = 0
+        for drawn in draw_rules(scenes, counts, canvas, seed, processes or host_cores(), choice, folder):
             for part, rules in drawn.items():
                 found[part].append(rules)
-            show(sum(len(rules.hashes) for own in found.values() for rules in own), None)
+                count_found += len(rules.hashes)
+            show(count_found, None)
     for part, own in found.items():
         if counts[part]:
             labels = [
@@ -80,6 +89,7 @@ def rules(
             sizes = np.concatenate([rules.sizes.reshape(-1, 2) for rules in own])
             file = install_grids(names[part], labels, sizes, np.concatenate([rules.cells for rules in own]))
             typer.echo(f"{names[part]}: {len(labels):,} tasks in {file}")
+    shutil.rmtree(folder)
     if held_out:
         typer.echo(f"held out: {', '.join(sorted(choice.functions))}; {len(choice.pairs)} pairs of functions;")
         typer.echo(f"of arguments {', '.join(sorted(map(str, choice.words)))}")

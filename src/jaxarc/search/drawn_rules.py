@@ -10,15 +10,20 @@ never sees. As no two rules do the same, none of a part does what one of another
 
 import functools
 import hashlib
+import io
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
+from zipfile import BadZipFile
 
 import numpy as np
 from jaxtyping import Bool, Int8, Int16, Int32, Int64, UInt8, UInt64
 
 from jaxarc.errors import UsageError
+from jaxarc.files import write_whole
 from jaxarc.jobs import Job, JobsError, Processes
 from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import NUM_COLORS
@@ -36,6 +41,7 @@ _MOST_WORDS: Final = 4
 _BATCH: Final = 1024  # rules that are tried with one key
 _BATCHES: Final = 32  # of a job: about half a second
 _JOBS: Final = 8  # of each process, until their results are put in order
+_SUFFIX: Final = ".npz"  # of a file with the result of a job
 _FRESH_SHARE: Final = 0.001  # of the rules that a job tries; with fewer new ones no more are drawn
 _SCALES: Final = ((1, 2), (2, 1), (2, 2), (3, 3))
 PARTS: Final = ("training", "arguments", "compositions", "words")
@@ -149,6 +155,7 @@ def draw_rules(
     seed: int,
     processes: int = 1,
     held_out: HeldOut = NOTHING,
+    folder: Path | None = None,
 ) -> Iterator[dict[str, DrawnRules]]:
     """Yield different rules by their parts, the same for a seed whatever the number of processes.
 
@@ -159,9 +166,11 @@ def draw_rules(
         seed: 0..2**31 - 1.
         processes: that work side by side.
         held_out: what only rules of other parts than the first have.
+        folder: of this scenes, canvas and seed; keeps what is drawn, and what it has is not drawn again.
 
     Raises:
         TooFewRulesError: hardly any rule is new. Says how many there are.
+        OSError: the folder cannot be written.
         ValueError: an input is larger than the canvas.
         NativeLibraryError: the library of the search is neither installed nor can it be built.
         JobsError: no process comes up.
@@ -170,8 +179,7 @@ def draw_rules(
         raise ValueError(f"an input has a side of {scenes.sizes.max()}, and the canvas is {canvas}; leave it out")
     seen: set[int] = set()
     left = Counter(counts)
-    for drawn in _in_order((scenes, canvas, seed), processes):
-        new = drawn.some(_are_new(drawn.hashes, seen))
+    for new in _new_rules((scenes, canvas, seed), seen, processes, folder):
         parts = np.array([held_out.part_of(words) for words in new.words()])
         found = {}
         for part in PARTS:
@@ -218,15 +226,41 @@ def _are_new(hashes: UInt64[np.ndarray, " R"], seen: set[int]) -> Bool[np.ndarra
     return are_new
 
 
-def _in_order(given: tuple[Scenes, int, int], processes: int) -> Iterator[DrawnRules]:
-    """Yield what jobs draw, without end, in their order."""
+def _new_rules(
+    given: tuple[Scenes, int, int], seen: set[int], processes: int, folder: Path | None
+) -> Iterator[DrawnRules]:
+    """Yield what each job draws that no job before it drew; what the folder has is read."""
+    kept = 0
+    while folder is not None and (new := _read(folder / f"{kept}{_SUFFIX}")) is not None:
+        seen.update(new.hashes.tolist())
+        yield new
+        kept += 1
+    for job, drawn in enumerate(_in_order(given, kept, processes), start=kept):
+        new = drawn.some(_are_new(drawn.hashes, seen))
+        if folder is not None:
+            packed = io.BytesIO()
+            np.savez(packed, **new._asdict())
+            write_whole(folder / f"{job}{_SUFFIX}", packed.getvalue(), flush=False)
+        yield new
+
+
+def _read(path: Path) -> DrawnRules | None:
+    """Read what a job drew; None where there is no file, or one that a crash of the machine has cut."""
+    with suppress(FileNotFoundError, BadZipFile, EOFError, KeyError, ValueError), path.open("rb") as file:
+        arrays = np.load(file)
+        return DrawnRules(*(arrays[name] for name in DrawnRules._fields))
+    return None
+
+
+def _in_order(given: tuple[Scenes, int, int], first: int, processes: int) -> Iterator[DrawnRules]:
+    """Yield what jobs draw, from one on, without end, in their order."""
     if processes == 1:
-        yield from (_draw(*given, job) for job in itertools.count())
+        yield from (_draw(*given, job) for job in itertools.count(first))
     with Processes(processes) as workers:
-        for first in itertools.count(step=processes * _JOBS):
+        for begin in itertools.count(first, processes * _JOBS):
             done: dict[int, DrawnRules] = {}
             following = 0
-            for outcome in workers.run([Job(_draw, (*given, first + place)) for place in range(processes * _JOBS)]):
+            for outcome in workers.run([Job(_draw, (*given, begin + place)) for place in range(processes * _JOBS)]):
                 if outcome.fault is not None:
                     raise JobsError(f"rules are not drawn: {outcome.fault}")
                 done[outcome.job] = outcome.value
