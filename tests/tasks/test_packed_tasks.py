@@ -108,9 +108,9 @@ def test_a_large_set_is_loaded_without_an_object_for_each_task(large):
     finally:
         tracemalloc.stop()
     assert isinstance(tasks.tasks, PackedTasks)
-    arrays = MANY * 4 * 14  # cells and sizes; an id, a title and their places take about 250 bytes
-    assert held < arrays + 400 * MANY
-    assert peak < 2 * arrays + 1000 * MANY
+    # Of each task 4 grids of 12 cells and 2 sides, 16 letters, the ends of 3 texts and 3 counts.
+    assert held < 1.2 * MANY * (4 * 14 + 16 + 3 * 8 + 3 * 8)
+    assert peak < 1000 * MANY
     assert isinstance(load_tasks(f"{large}:first 15000").tasks, PackedTasks)
 
 

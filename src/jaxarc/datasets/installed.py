@@ -22,7 +22,7 @@ from jaxarc.datasets.json_format import parse_json
 from jaxarc.datasets.task_set import TaskSet, digest_of
 from jaxarc.errors import UsageError
 from jaxarc.files import at_home, file_name, user_path, write_whole
-from jaxarc.tasks.packed_tasks import PackedTasks
+from jaxarc.tasks.packed_tasks import PackedTasks, PackedTexts
 from jaxarc.tasks.raw_task import Pair, RawTask, TaskFormatError, check_task_id
 
 _SUFFIX: Final = ".tasks"
@@ -213,8 +213,10 @@ def _unpack(archive: zipfile.ZipFile) -> PackedTasks:
         check_task_id(task_id, "tasks.json")
         if not (isinstance(title, str) and isinstance(concept, str) and numbers[0] and numbers[1]):
             raise ValueError(f"task {task_id!r} has no demonstration, no test, or a title that is no text")
+    ids, titles, concepts = (PackedTexts.of(label[place] for label in labels) for place in range(3))
+    del labels  # which take as much as the cells
     sizes = np.frombuffer(_member(archive, "sizes", 4 * int(counts.sum())), np.int8).reshape(-1, 2)
-    is_test = np.repeat(np.tile([False, True, False], len(labels)), counts.ravel())
+    is_test = np.repeat(np.tile([False, True, False], len(counts)), counts.ravel())
     unknown = (sizes == 0).all(axis=1) & np.stack([np.zeros_like(is_test), is_test], axis=1).ravel()
     if ((sizes < 1).any(axis=1) & ~unknown).any() or sizes.max() > MAX_GRID_SIZE:
         raise ValueError(f"a side is not 1..{MAX_GRID_SIZE}")
@@ -222,7 +224,6 @@ def _unpack(archive: zipfile.ZipFile) -> PackedTasks:
     cells = np.frombuffer(_member(archive, "cells", num_cells), np.uint8)
     if cells.max() >= NUM_COLORS:
         raise ValueError(f"a color is not 0..{NUM_COLORS - 1}")
-    ids, titles, concepts = ([label[place] for label in labels] for place in range(3))
     return PackedTasks(ids, titles, concepts, counts, sizes, cells.view(np.int8))
 
 

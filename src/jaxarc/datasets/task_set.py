@@ -58,8 +58,7 @@ class TaskSet:
             raise ValueError(f"task set {self.name!r} is empty; it needs at least one task")
         if self.canvas is not None:
             object.__setattr__(self, "canvas", check_canvas(self.canvas))
-        # A dictionary keeps the last of equal ids, so it is shorter where one comes twice.
-        if len(self._indices) != len(self.tasks):
+        if len(set(self.task_ids)) != len(self.tasks):
             repeated = next(task_id for i, task_id in enumerate(self.task_ids) if self._indices[task_id] != i)
             raise ValueError(
                 f"task set {self.name!r} has two tasks with the id {repeated!r}; ids are unique, rename one"

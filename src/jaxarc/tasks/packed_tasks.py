@@ -1,9 +1,10 @@
 """Many tasks as a few arrays: a million of them take little more than their cells, and each is made when asked for."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, overload
 
 import numpy as np
@@ -16,6 +17,34 @@ _PADDED_AT_ONCE: Final = 1 << 16  # pairs
 
 
 @dataclass(frozen=True, eq=False)
+class PackedTexts:
+    """Texts as one array of bytes: "ab" and "c" are the bytes of "abc" and the ends 0 2 3."""
+
+    letters: bytes
+    ends: Int64[np.ndarray, " T+1"]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "PackedTexts":
+        """Pack texts."""
+        encoded = [text.encode() for text in texts]
+        return cls(b"".join(encoded), np.cumsum([0, *map(len, encoded)], dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def __getitem__(self, place: int) -> str:
+        return self.letters[self.ends[place] : self.ends[place + 1]].decode()
+
+    def between(self, begin: int, end: int) -> "PackedTexts":
+        """Return some texts, which share the bytes."""
+        return PackedTexts(self.letters, self.ends[begin : end + 1])
+
+    def __iter__(self) -> Iterator[str]:
+        ends = self.ends.tolist()
+        return (self.letters[begin:end].decode() for begin, end in pairwise(ends))
+
+
+@dataclass(frozen=True, eq=False)
 class PackedTasks(Sequence[RawTask]):
     """T checked tasks whose N grids stand one after the other: inputs and outputs, of demonstrations, tests and pool.
 
@@ -23,9 +52,9 @@ class PackedTasks(Sequence[RawTask]):
     demonstration (7 8) -> (7; 8) is the sizes ``1 2 2 1`` and the cells ``7 8 7 8``. An unknown answer has no cells.
     """
 
-    task_ids: Sequence[str]
-    titles: Sequence[str]
-    concepts: Sequence[str]
+    task_ids: PackedTexts
+    titles: PackedTexts
+    concepts: PackedTexts
     counts: Int64[np.ndarray, "T 3"]  # demonstrations, tests, further pairs
     sizes: Int8[np.ndarray, "N 2"]
     cells: Int8[np.ndarray, " M"]
@@ -39,9 +68,9 @@ class PackedTasks(Sequence[RawTask]):
         cells = np.concatenate([np.zeros(0, np.int8), *(grid.ravel() for grid in grids)])
         cells.setflags(write=False)
         return cls(
-            [task.task_id for task in tasks],
-            [task.title for task in tasks],
-            [task.concept for task in tasks],
+            PackedTexts.of(task.task_id for task in tasks),
+            PackedTexts.of(task.title for task in tasks),
+            PackedTexts.of(task.concept for task in tasks),
             np.array([(len(task.train), len(task.test), len(task.pool)) for task in tasks], np.int64).reshape(-1, 3),
             np.array([grid.shape for grid in grids], np.int8).reshape(-1, 2),
             cells,
@@ -130,9 +159,9 @@ class PackedTasks(Sequence[RawTask]):
         grids = slice(self._grid_ends[begin], self._grid_ends[end])
         cells = slice(self._cell_ends[begin], self._cell_ends[end])
         return PackedTasks(
-            self.task_ids[begin:end],
-            self.titles[begin:end],
-            self.concepts[begin:end],
+            self.task_ids.between(begin, end),
+            self.titles.between(begin, end),
+            self.concepts.between(begin, end),
             self.counts[begin:end],
             self.sizes[grids],
             self.cells[cells],
