@@ -103,7 +103,7 @@ class RulesTask(SurrogateTask):
             ConfigValidationError: a set has no task that is small enough.
         """
         self.config = config
-        most = max(len(task.train) for task in learned)
+        most, _ = learned.max_pairs
         self.train = Puzzles.of(learned, config.side, most)
         self.held_out = {tasks.name: Puzzles.of(tasks, config.side, most) for tasks in measured}
         for name, puzzles in {learned.name: self.train, **self.held_out}.items():
