@@ -208,13 +208,17 @@ def _unpack(archive: zipfile.ZipFile) -> PackedTasks:
     ``cells`` a byte for each cell. One demonstration (7 8) -> (7; 8) is ``1 2 2 1`` and ``7 8 7 8``.
     """
     labels = parse_json(_member(archive, "tasks.json", archive.getinfo("tasks.json").file_size), "tasks.json")
-    counts = np.array([numbers for _, _, _, *numbers in labels], np.int64).reshape(len(labels), 3)
-    for (task_id, title, concept, *_), numbers in zip(labels, counts.tolist(), strict=True):
-        check_task_id(task_id, "tasks.json")
-        if not (isinstance(title, str) and isinstance(concept, str) and numbers[0] and numbers[1]):
-            raise ValueError(f"task {task_id!r} has no demonstration, no test, or a title that is no text")
-    ids, titles, concepts = (PackedTexts.of(label[place] for label in labels) for place in range(3))
+    ids, titles, concepts, *numbers = zip(*labels, strict=True)
     del labels  # which take as much as the cells
+    counts = np.array(numbers, np.int64).reshape(3, -1).T
+    for task_id in ids:
+        check_task_id(task_id, "tasks.json")
+    if not all(isinstance(text, str) for text in (*titles, *concepts)):
+        raise ValueError("a title or a concept is no text")
+    if without := np.flatnonzero((counts[:, :2] == 0).any(axis=1)).tolist():
+        raise ValueError(f"task {ids[without[0]]!r} has no demonstration or no test")
+    packed = PackedTexts.of(ids), PackedTexts.of(titles), PackedTexts.of(concepts)
+    del ids, titles, concepts
     sizes = np.frombuffer(_member(archive, "sizes", 4 * int(counts.sum())), np.int8).reshape(-1, 2)
     is_test = np.repeat(np.tile([False, True, False], len(counts)), counts.ravel())
     unknown = (sizes == 0).all(axis=1) & np.stack([np.zeros_like(is_test), is_test], axis=1).ravel()
@@ -224,7 +228,7 @@ def _unpack(archive: zipfile.ZipFile) -> PackedTasks:
     cells = np.frombuffer(_member(archive, "cells", num_cells), np.uint8)
     if cells.max() >= NUM_COLORS:
         raise ValueError(f"a color is not 0..{NUM_COLORS - 1}")
-    return PackedTasks(ids, titles, concepts, counts, sizes, cells.view(np.int8))
+    return PackedTasks(*packed, counts, sizes, cells.view(np.int8))
 
 
 def _member(archive: zipfile.ZipFile, name: str, size: int) -> bytes:

@@ -140,7 +140,7 @@ class PackedTasks(Sequence[RawTask]):
     def padded(self, grid_shape: tuple[int, int]) -> tuple[Int8[np.ndarray, "P HW"], Int8[np.ndarray, "P HW"]]:
         """Put the inputs and the outputs of all pairs on canvases that they fit, -1 outside."""
         num_pairs = len(self.sizes) // 2
-        padded = np.full((2, num_pairs, *grid_shape), PADDING, np.int8)
+        padded = np.empty((2, num_pairs, *grid_shape), np.int8)
         rows, columns = np.arange(grid_shape[0])[:, None], np.arange(grid_shape[1])
         begin = 0
         for first in range(0, num_pairs, _PADDED_AT_ONCE):
