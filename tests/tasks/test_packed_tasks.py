@@ -59,7 +59,16 @@ def test_each_task_comes_back(tasks):
 
 def test_a_set_of_packed_tasks_is_the_set_of_these_tasks(tasks):
     plain, packed = TaskSet("mine", tasks), TaskSet("mine", PackedTasks.of(tasks))
-    for name in ("task_ids", "max_grid_shape", "grid_shape", "max_pairs", "has_answers", "has_pools"):
+    for name in (
+        "task_ids",
+        "titles",
+        "max_grid_shape",
+        "grid_shape",
+        "max_pairs",
+        "num_pairs",
+        "has_answers",
+        "has_pools",
+    ):
         assert getattr(packed, name) == getattr(plain, name), name
     assert repr(packed) == repr(plain)
     assert digest_of(packed) == digest_of(plain)

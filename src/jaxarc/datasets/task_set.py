@@ -113,6 +113,13 @@ class TaskSet:
             return tuple(self.tasks.task_ids)
         return tuple(task.task_id for task in self.tasks)
 
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Names for people in the order of the buffer; empty texts where the ids say enough."""
+        if isinstance(self.tasks, PackedTasks):
+            return tuple(self.tasks.titles)
+        return tuple(task.title for task in self.tasks)
+
     @cached_property
     def max_grid_shape(self) -> tuple[int, int]:
         """Rows of the highest and columns of the widest grid of all tasks."""
@@ -132,6 +139,14 @@ class TaskSet:
         if isinstance(self.tasks, PackedTasks):
             return self.tasks.max_pairs
         return max(len(task.train) for task in self.tasks), max(len(task.test) for task in self.tasks)
+
+    @property
+    def num_pairs(self) -> tuple[int, int]:
+        """How many demonstrations and how many tests all tasks have together."""
+        if isinstance(self.tasks, PackedTasks):
+            num_train, num_test, _ = self.tasks.counts.sum(axis=0).tolist()
+            return num_train, num_test
+        return sum(len(task.train) for task in self.tasks), sum(len(task.test) for task in self.tasks)
 
     @property
     def has_answers(self) -> bool:
