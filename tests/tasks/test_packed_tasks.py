@@ -134,3 +134,10 @@ def test_a_large_set_is_played(large):
 def test_a_large_set_is_installed_as_it_is(large, tmp_path):
     before = (tmp_path / "tasks" / "large.tasks").read_bytes()
     assert install(load_tasks(large), "again").read_bytes() == before
+
+
+def test_more_cells_than_are_read_again_are_not_installed(tasks, tmp_path, monkeypatch):
+    monkeypatch.setattr("jaxarc.datasets.installed._MOST_BYTES", 30)
+    with pytest.raises(ValueError, match=r"up to 30 cells, and 'mine' has [0-9,]+; take fewer tasks"):
+        install(TaskSet("mine", tasks), "mine", tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -26,7 +26,7 @@ from jaxarc.tasks.packed_tasks import PackedTasks, PackedTexts
 from jaxarc.tasks.raw_task import Pair, RawTask, TaskFormatError, check_task_id
 
 _SUFFIX: Final = ".tasks"
-_MOST_BYTES: Final = 2**30  # of a part; all of re-arc has 150 MB
+_MOST_BYTES: Final = 2**33  # of a part; a million rules have 514 MB
 _MANY: Final = 10_000  # tasks, from which on each is made when it is asked for
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 
@@ -118,9 +118,13 @@ def install_grids(
     They replace what had the name. Arguments are not checked; what is wrong is noticed when the file is read.
 
     Raises:
-        ValueError: the name is not one that a set can have.
+        ValueError: the name is not one that a set can have, or there are too many cells.
         OSError: the data folder cannot be written.
     """
+    if cells.size > _MOST_BYTES:
+        raise ValueError(
+            f"a task set has up to {_MOST_BYTES:,} cells, and {name!r} has {cells.size:,}; take fewer tasks"
+        )
     content = {"tasks.json": json.dumps(labels).encode(), "sizes": sizes.astype(np.int8), "cells": cells}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
