@@ -166,7 +166,7 @@ def draw_rules(
         seed: 0..2**31 - 1.
         processes: that work side by side.
         held_out: what only rules of other parts than the first have.
-        folder: of this scenes, canvas and seed; keeps what is drawn, and what it has is not drawn again.
+        folder: of these scenes, this canvas and this seed. Keeps what is drawn; what it has is not drawn again.
 
     Raises:
         TooFewRulesError: hardly any rule is new. Says how many there are.
