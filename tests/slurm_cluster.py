@@ -57,13 +57,18 @@ class SlurmCluster:
             time.sleep(0.2)
 
     def kill(self, node: int) -> None:
-        """End the daemon of a node, as a lost network does: SLURM gives it up in 20 s, and what runs there goes on."""
+        """End the daemon of a node, as a lost network does: SLURM gives it up in 20 s, and what runs there goes on.
+
+        Node 0 is the controller.
+        """
         self._do("kill", str(node))
 
     def revive(self, node: int) -> None:
         """Start the daemon of a node again, and wait until the cluster has it back."""
         self._do("revive", str(node))
-        self.wait_until(lambda: self.run("sinfo", "-h", "-n", f"node{node}", "-o", "%t").strip() in ("idle", "alloc"))
+        words = ("sinfo", "-h", "-n", f"node{node or 1}", "-o", "%t")
+        state = lambda: subprocess.run(words, env=self.environment, capture_output=True, text=True, check=False).stdout
+        self.wait_until(lambda: state().strip() in ("idle", "alloc"))
 
     def stop(self) -> None:
         self._do("stop")

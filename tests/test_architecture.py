@@ -78,7 +78,7 @@ MAY_IMPORT = {  # folder or top-level module -> what it may import besides itsel
     "experts": CORE | {"search"},
     "nn": LEAF | {"config"},
     "traces": CORE | TASKS | {"experts", "parallel"},
-    "search": {"config", "errors", "jobs", "native.library", "tasks.raw_task"},
+    "search": {"config", "errors", "files", "jobs", "native.library", "tasks.raw_task"},
     "evaluation": CORE | TASKS | {"wrappers", "registration", "parallel", "experts", "traces", "io"},
     "runs": LEAF | {"config", "parallel"},
     "agents": CORE

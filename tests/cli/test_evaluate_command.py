@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 import typer
 from run_command import run_command
-from small_search import search_one_after_the_other_and
+from small_search import play_one_after_the_other_and, search_one_after_the_other_and
 from untrained_run import write_untrained_run
 
 from jaxarc import constants as c
-from jaxarc.cli.evaluation import PlayRequest, load_player
 from jaxarc.cli.place_options import sbatch_options
+from jaxarc.cli.players import Asked, PlayRequest, load_player, plan
+from jaxarc.config import EvaluationConfig
 from jaxarc.datasets import load_tasks
+from jaxarc.evaluation import AgentMismatchError
+from jaxarc.evaluation.evaluate import PlannedEvaluation
+from jaxarc.jobs import JobsError
 
 ANSWERS = {"flip": [[[1, 2]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7, 7], [7, 7]]]}
 INPUTS = {"flip": [[[2, 1]], [[3, 3]]], "same": [[[4], [5]]], "grow": [[[7]]]}
@@ -350,6 +354,48 @@ def test_a_trained_agent_plays_in_the_precision_asked_for(dataset, trained, tmp_
     assert read(tmp_path / "out" / "summary.json")["precision"] == "bfloat16"
 
 
+@pytest.mark.parametrize("place", [("--processes", 1), ("--on", "local", "--shards", 3)], ids=["one", "three"])
+def test_any_number_of_processes_plays_the_episodes_of_one(tmp_path, place):
+    here, there = play_one_after_the_other_and(tmp_path, *place)
+    assert len(here) == 3
+    assert here == there
+
+
+def test_processes_play_a_trained_agent_as_one_does(tmp_path, trained):
+    agent = {"agent": trained[0], "more": ("--answers-visible", "--attempts", 3, "--agent-seed", 5)}
+    here, there = play_one_after_the_other_and(tmp_path, "--processes", 2, **agent)
+    assert len(here) == 2
+    assert here == there
+
+
+def test_the_same_command_plays_only_the_batches_that_are_missing(dataset, tmp_path, monkeypatch):
+    played = []
+    play_batch = PlannedEvaluation.play_batch
+
+    def stopping(planned, number):
+        if number == 2 and 2 not in played:
+            played.append(number)
+            raise JobsError("stopped")
+        played.append(number)
+        return play_batch(planned, number)
+
+    monkeypatch.setattr(PlannedEvaluation, "play_batch", stopping)
+    command = [dataset, "--agent", "random", *SMALL, "--batch-size", "2", "-o"]
+    assert run(*command, tmp_path / "there") == (1, "", "error: stopped\n")
+    code, _, err = run(*command, tmp_path / "there", "--seed", "1")
+    assert (code, "seed is 0 there and 1 here" in err) == (1, True)
+    assert [run(*command, tmp_path / name)[0] for name in ("there", "here")] == [0, 0]
+    assert played == [0, 1, 2, 2, 3, 0, 1, 2, 3]
+    for name in ("submission.json", "tasks.jsonl"):
+        assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
+
+
+def test_other_tasks_elsewhere_are_named(dataset, tmp_path):
+    asked = Asked("random", "", dataset, "0123", PlayRequest(), EvaluationConfig())
+    with pytest.raises(AgentMismatchError, match=f"{dataset} has other tasks on .*; bring the same ones"):
+        plan(asked)
+
+
 def test_a_painter_needs_the_answers_and_solves_everything_with_them(dataset, tmp_path):
     assert "--answers-visible" in run(dataset, "--agent", "painter", *SMALL)[2]
     options = ["--agent", "painter", "--answers-visible", "--canvas", "3", "--max-steps", "12"]
@@ -387,7 +433,9 @@ def test_mistakes_are_one_line(dataset, actions, solver, tmp_path):
         (["--agent", "search", "--shards", "2", "--processes", "2"], 2, "--processes"),
         (["--agent", "search", "--slurm", "partition=cpu"], 2, "--on slurm"),
         (["--agent", "search", "--on", "slurm"], 2, "--shards"),
-        (["--agent", "random", "--on", "slurm"], 2, "for solvers"),
+        (["--agent", "random", "--on", "slurm"], 2, "--shards"),
+        (["--agent", "random", *SMALL, "--shards", "2"], 2, "too few for 2 parts; add --batch-size 4"),
+        (["--score", bad, "--shards", "2"], 2, "--shards"),
         (["--agent", "painter", "--answers-visible", "--format", "mask"], 2, "--format says mask"),
         (["--agent", "random", "training.seed=1"], 2, "surrogate"),
         (["--agent", tmp_path], 2, "there is no checkpoint in"),

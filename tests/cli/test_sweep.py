@@ -83,6 +83,20 @@ def test_a_stopped_run_ends_the_sweep_cleanly(tmp_path, trained):
     assert "stopped" in out
 
 
+def test_a_sweep_goes_on_in_a_job_of_slurm_that_is_started_again(tmp_path, trained, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    choices = (f"logging.run_root={tmp_path}", "training.seed=0,9,1")
+    sweep(*choices)
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "1")
+    sweep(*choices)
+    assert [experiment.training.seed for experiment in trained] == [0, 9, 9]
+    assert len(list(tmp_path.iterdir())) == 1
+    sweep(choices[0], "training.seed=2,3")
+    sweep(*choices)  # by the same start
+    assert [experiment.training.seed for experiment in trained[3:]] == [2, 3, 0, 9]
+    assert len(list(tmp_path.iterdir())) == 3
+
+
 def test_runs_side_by_side_are_those_of_one_after_the_other_and_a_killed_sweep_goes_on(tmp_path):
     environment = {**os.environ, "JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache")}  # one compiles for all
     choices = small_run(write_small_tasks(tmp_path / "tasks"), 4, "training.seed=0,1,2", "checkpoint.min_seconds=0")

@@ -12,6 +12,7 @@ from jaxarc.datasets.archives import ARCHIVES, Archive, any_json
 from jaxarc.datasets.installed import installed_names, installed_path, read_installed
 from jaxarc.datasets.json_files import read_json
 from jaxarc.datasets.task_set import digest_of
+from jaxarc.search import drawn_rules
 from jaxarc.tasks.raw_task import RawTask
 
 
@@ -190,3 +191,32 @@ def test_generated_rules_are_a_set_by_name(monkeypatch):
     code, _, error = run("generate", "rules", "a/b")
     assert code == 2
     assert "cannot name a task set" in error
+
+
+def test_rules_whose_drawing_was_killed_are_drawn_on_to_the_same_files(data_folder, monkeypatch):
+    monkeypatch.setattr(drawn_rules, "_BATCHES", 1)
+    asked = ("generate", "rules", "few", "--count", "200", "--held-out", "3", "--canvas", "6", "--processes", "1")
+    assert run(*asked)[0] == 0
+    content = [installed_path(f"rules/few{part}").read_bytes() for part in ("", "-words")]
+    jobs, draw = [], drawn_rules._draw
+
+    def draw_some(*given):
+        if len(jobs) == 2:
+            raise KeyboardInterrupt
+        jobs.append(given[-1])
+        return draw(*given)
+
+    monkeypatch.setattr(drawn_rules, "_draw", draw_some)
+    assert run(*asked, "--replace")[0] == 130
+    parts = installed_path("rules/few").with_suffix(".drawn")
+    assert {file.name for file in parts.iterdir()} == {"about.json", "0.npz", "1.npz"}
+    code, _, error = run(*asked, "--replace", "--seed", "1")
+    assert code == 1
+    assert "--seed is 0 there and 1 here" in error
+    (parts / "1.npz").write_bytes((parts / "1.npz").read_bytes()[:-9])  # as a crash of the machine may leave it
+    monkeypatch.setattr(drawn_rules, "_draw", lambda *given: jobs.append(given[-1]) or draw(*given))
+    assert run(*asked, "--replace")[0] == 0
+    assert jobs[:4] == [0, 1, 1, 2]
+    assert jobs.count(0) == 1
+    assert [installed_path(f"rules/few{part}").read_bytes() for part in ("", "-words")] == content
+    assert not parts.exists()

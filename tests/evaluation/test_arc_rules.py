@@ -26,6 +26,7 @@ from jaxarc.evaluation import (
     score_submission,
     write_submission,
 )
+from jaxarc.evaluation.evaluate import plan_evaluation
 from jaxarc.parallel import RandomPolicy
 from jaxarc.tasks import RawTask, task_id_of, uniform_weights
 from jaxarc.tasks.augmentation import restore_grid
@@ -164,6 +165,9 @@ def test_a_batch_changes_nothing(side_by_side, size):
     for task_id, inputs in side_by_side.submission.items():
         assert all(map(same_grids, inputs, result.submission[task_id]))
     assert told == [(min(done, 10), 10) for done in range(size, 10 + size, size)]
+    planned = plan_evaluation(RANDOM, EXAM, RULES, config, answers_visible=False)
+    assert planned.num_batches == len(told)
+    assert planned.score([planned.play_batch(number) for number in range(len(told))]).rows == result.rows
 
 
 @pytest.mark.parametrize("attempts", [2, 3])

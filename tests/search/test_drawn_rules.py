@@ -7,7 +7,7 @@ import pytest
 
 from jaxarc.datasets import load_tasks
 from jaxarc.search import GridProgram, ProgramError, drawn_rules
-from jaxarc.search.drawn_rules import NOTHING, PARTS, HeldOut, Scenes, TooFewRulesError, draw_batch, draw_rules
+from jaxarc.search.drawn_rules import PARTS, HeldOut, Scenes, TooFewRulesError, draw_batches, draw_rules
 from jaxarc.search.pieces import ImageLayer
 from jaxarc.search.programs import SizeRule
 from jaxarc.search.words import kinds_of
@@ -24,13 +24,15 @@ def scenes_of(canvas):
 
 @pytest.fixture(scope="module")
 def rules():
-    return draw_batch(scenes_of(CANVAS), CANVAS, 7, NOTHING, batch=3)
+    return draw_batches(scenes_of(CANVAS), CANVAS, 7, 3)
 
 
 def pairs_of(rules, place):
     """Return the pairs of a rule, as grids."""
-    cells = np.split(rules.cells[place], np.cumsum(rules.sizes[place].reshape(-1, 2).prod(1))[:-1])
-    grids = [row.reshape(size) for row, size in zip(cells, rules.sizes[place].reshape(-1, 2), strict=True)]
+    sizes = rules.sizes[place].reshape(-1, 2)
+    begin = rules.areas[:place].sum()
+    cells = np.split(rules.cells[begin : begin + rules.areas[place]], np.cumsum(sizes.prod(1, dtype=int))[:-1])
+    grids = [row.reshape(size) for row, size in zip(cells, sizes, strict=True)]
     return list(zip(grids[::2], grids[1::2], strict=True))
 
 
@@ -51,12 +53,12 @@ def test_the_same_rules_are_drawn_on_every_machine(rules):
     """Other words or scenes make other rules of a seed; users are told then."""
     program = "drop_single_cells > invert > downscale"
     assert f"{int(rules.hashes[3]):016x}" == "137489f15cef18ac"
-    assert rules.programs[3] == f"recolor none; size {program}; {program}"
+    assert rules.programs()[3] == f"recolor none; size {program}; {program}"
 
 
 def test_programs_make_their_pairs_in_numpy(rules):
-    assert len(rules.programs) > 8
-    for place, text in enumerate(rules.programs):
+    assert len(rules.hashes) > 8
+    for place, text in enumerate(rules.programs()):
         program = GridProgram.parse(text)
         assert str(program) == text
         for source, target in pairs_of(rules, place):
@@ -65,9 +67,9 @@ def test_programs_make_their_pairs_in_numpy(rules):
 
 @pytest.mark.parametrize("canvas", [4, CANVAS])
 def test_each_rule_makes_a_task(canvas):
-    rules = draw_batch(scenes_of(canvas), canvas, 0, NOTHING, batch=0)
-    assert rules.programs
-    for place in range(len(rules.programs)):
+    rules = draw_batches(scenes_of(canvas), canvas, 0, 0)
+    assert len(rules.hashes)
+    for place in range(len(rules.hashes)):
         pairs = pairs_of(rules, place)
         assert max(max(grid.shape) for pair in pairs for grid in pair) <= canvas
         assert all(len(np.unique(target)) > 1 for _, target in pairs)
@@ -79,10 +81,10 @@ def test_each_rule_makes_a_task(canvas):
 
 def test_no_rule_is_as_well_one_function_or_has_one_to_spare(rules):
     one_function = [(word,) for word in drawn_rules._words() if False in kinds_of((word,))[-1]]
-    several = [place for place, text in enumerate(rules.programs) if len(layer_of(text).words) > 1]
+    several = [place for place, text in enumerate(rules.programs()) if len(layer_of(text).words) > 1]
     assert len(several) > 6
     for place in several[:6]:
-        pairs, layer = pairs_of(rules, place), layer_of(rules.programs[place])
+        pairs, layer = pairs_of(rules, place), layer_of(rules.programs()[place])
         shorter = [layer.words[:left_out] + layer.words[left_out + 1 :] for left_out in range(len(layer.words))]
         shorter = [chain for chain in shorter if chain and kinds_of(chain)[-1] == {False}]
         others = [(chain, placed) for chain in one_function for placed in (False, True)]
@@ -96,8 +98,8 @@ def test_programs_of_one_hash_do_the_same_on_fresh_grids():
     scenes = scenes_of(CANVAS)
     texts: dict[int, set[str]] = {}
     for batch in range(6):
-        drawn = draw_batch(scenes, CANVAS, 1, NOTHING, batch)
-        for number, text in zip(drawn.hashes.tolist(), drawn.programs, strict=True):
+        drawn = draw_batches(scenes, CANVAS, 1, batch)
+        for number, text in zip(drawn.hashes.tolist(), drawn.programs(), strict=True):
             texts.setdefault(number, set()).add(text)
     twice = [sorted(found) for found in texts.values() if len(found) > 1]
     assert len(twice) > 3
@@ -113,16 +115,23 @@ def short_jobs(monkeypatch):
     monkeypatch.setattr(drawn_rules, "_BATCHES", 1)
 
 
+def hashes_and_texts(drawn):
+    """The hash and the text of each rule by part, in the order in which they are drawn."""
+    found = {part: [] for part in PARTS}
+    for by_part in drawn:
+        for part, rules in by_part.items():
+            found[part] += zip(rules.hashes.tolist(), rules.programs(), strict=True)
+    return found
+
+
 def test_a_seed_gives_the_same_rules_in_any_number_of_processes(short_jobs):
     scenes = scenes_of(5)
-    one, two = ([*draw_rules(scenes, {"training": 60}, 5, 3, processes)] for processes in (1, 2))
-    hashes = [np.concatenate([part.hashes for part in parts]).tolist() for parts in (one, two)]
-    assert hashes[0] == hashes[1]
-    assert len(set(hashes[0])) == 60
-    texts = [[text for part in parts for text in part.programs] for parts in (one, two)]
-    assert texts[0] == texts[1]
-    other = next(draw_rules(scenes, {"training": 60}, 5, 4))
-    assert set(other.hashes.tolist()) != set(hashes[0])
+    one, two = (hashes_and_texts(draw_rules(scenes, {"training": 60}, 5, 3, processes)) for processes in (1, 2))
+    assert one == two
+    hashes = {number for number, _ in one["training"]}
+    assert len(hashes) == 60
+    other = next(draw_rules(scenes, {"training": 60}, 5, 4))["training"]
+    assert set(other.hashes.tolist()) != hashes
 
 
 def test_too_few_rules_say_how_many_there_are(short_jobs):
@@ -143,13 +152,10 @@ def test_each_part_has_what_training_never_sees(short_jobs):
     held_out = HeldOut.choose(0)
     assert held_out != HeldOut.choose(1)
     counts = dict.fromkeys(PARTS, 30) | {"training": 300}
-    drawn = [*draw_rules(scenes_of(CANVAS), counts, CANVAS, 0, 1, held_out)]
-    hashes = [number for part in drawn for number in part.hashes.tolist()]
+    drawn = hashes_and_texts(draw_rules(scenes_of(CANVAS), counts, CANVAS, 0, 1, held_out))
+    hashes = [number for found in drawn.values() for number, _ in found]
     assert len(set(hashes)) == len(hashes) == sum(counts.values())
-    chains: dict[str, list] = {part: [] for part in PARTS}
-    for batch in drawn:
-        for part, text in zip(batch.parts, batch.programs, strict=True):
-            chains[part].append(layer_of(text).words)
+    chains = {part: [layer_of(text).words for _, text in found] for part, found in drawn.items()}
     assert {part: len(found) for part, found in chains.items()} == counts
     functions, pairs, words = ({}, {}, {})
     for part, found in chains.items():
@@ -165,9 +171,9 @@ def test_each_part_has_what_training_never_sees(short_jobs):
 def test_no_held_out_rule_does_what_a_trained_one_does_on_1000_fresh_grids(short_jobs):
     """The hash of 64 probe grids tells rules apart; grids that no rule was drawn on do, too."""
     counts = dict.fromkeys(PARTS, 60) | {"training": 600}
-    drawn = [*draw_rules(scenes_of(CANVAS), counts, CANVAS, 2, 1, HeldOut.choose(2))]
-    parts = [part for batch in drawn for part in batch.parts]
-    programs = [GridProgram.parse(text) for batch in drawn for text in batch.programs]
+    drawn = hashes_and_texts(draw_rules(scenes_of(CANVAS), counts, CANVAS, 2, 1, HeldOut.choose(2)))
+    parts = [part for part, found in drawn.items() for _ in found]
+    programs = [GridProgram.parse(text) for found in drawn.values() for _, text in found]
     inputs = [grid for task in load_tasks("arc-agi-1/evaluation") for grid, _ in task.pairs]
     real = [grid for grid in inputs if max(grid.shape) <= CANVAS][:500]
     random = np.random.default_rng(0)

@@ -4,7 +4,8 @@
 #   slurm_on_one_machine.sh unpack             exits with 3 where the packages cannot be had, as does `start` where they are
 #                                              of another SLURM than Debian 12's, 22.05, and do not start
 #   slurm_on_one_machine.sh start DIR PORT     takes PORT to PORT + 3, and prints a line for `eval` in a shell that uses sbatch
-#   slurm_on_one_machine.sh kill DIR N         ends the daemon of node N, as a lost network does: what runs there goes on
+#   slurm_on_one_machine.sh kill DIR N         ends the daemon of node N, as a lost network does: what runs there goes on;
+#                                              0 is the controller
 #   slurm_on_one_machine.sh revive DIR N       starts it again
 #   slurm_on_one_machine.sh stop DIR           ends the daemons, and what runs on the nodes
 # As in many small clusters there is no accounting: what became of a job is read from the files that it wrote.
@@ -80,7 +81,13 @@ daemon() { # name, command...
     echo $! >"$dir/$name.started"
 }
 
-start_node() { daemon "node$1" "$root"/usr/sbin/slurmd-wlm -D -N "node$1" -d "$root/usr/sbin/slurmstepd-wlm"; }
+start_node() {
+    if [ "$1" = 0 ]; then
+        daemon node0 "$root"/usr/sbin/slurmctld-wlm -D
+    else
+        daemon "node$1" "$root"/usr/sbin/slurmd-wlm -D -N "node$1" -d "$root/usr/sbin/slurmstepd-wlm"
+    fi
+}
 
 stop() { # what runs our programs, and what they run as jobs, by the cluster in its environment
     local process
@@ -102,8 +109,7 @@ case $action in
 start)
     unpack
     write_conf "${3:?a port}"
-    daemon slurmctld "$root"/usr/sbin/slurmctld-wlm -D
-    for n in 1 2 3; do start_node $n; done
+    for n in 0 1 2 3; do start_node $n; done
     for _ in $(seq 60); do [ "$(sinfo -h -t idle -o %D 2>/dev/null)" = 3 ] && break; sleep 0.5; done
     sinfo >&2 || true
     if [ "$(sinfo -h -t idle -o %D)" != 3 ]; then

@@ -3,11 +3,12 @@
 import json
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from jobs.counted_jobs import slow_square, square, square_or_end_the_shard
 from run_command import run_command
-from small_search import search_one_after_the_other_and
+from small_search import play_one_after_the_other_and, search_one_after_the_other_and
 from small_tasks import PAIR, write_json
 
 from jaxarc.jobs import Job, JobsError, Place, run, slurm_arrays
@@ -39,7 +40,7 @@ def numbers_in(tmp_path):
 
 def test_a_driver_that_was_killed_finds_its_array_again(tmp_path, place, slurm, monkeypatch):
     with monkeypatch.context() as killed:
-        killed.setattr(slurm_arrays._Array, "cancel", lambda self: None)
+        killed.setattr(slurm_arrays._Array, "cancel", lambda *_, **__: None)
         first = start(tmp_path, place, slow_square)
         next(first)
         first.close()
@@ -63,6 +64,32 @@ def test_a_shard_that_is_lost_costs_only_what_it_has_not_done(tmp_path, place):
     assert numbers_in(tmp_path) == list(NUMBERS)
 
 
+def test_a_controller_that_is_lost_is_waited_for_and_costs_nothing(tmp_path, place, slurm):
+    started = start(tmp_path, place._replace(shards=1), slow_square)
+    found = [next(started)]
+    slurm.kill(0)
+    try:
+        with pytest.warns(slurm_arrays.ShardWarning, match="does not answer, and is asked again"):
+            found += started
+        with pytest.raises(JobsError, match="SLURM does not answer, so the shards at work are not known"):
+            dict(start(tmp_path / "other", place))
+    finally:
+        slurm.revive(0)
+    assert dict(found) == {number: number**2 for number in NUMBERS}
+    assert numbers_in(tmp_path) == list(NUMBERS)
+
+
+def test_a_shard_that_leaves_nothing_in_the_folder_is_not_tried_again(tmp_path, place, slurm):
+    started = start(tmp_path, place._replace(options=(*place.options, ("begin", "now+1hour"))))
+    with ThreadPoolExecutor() as pool:
+        ended = pool.submit(dict, started)
+        slurm.wait_until(lambda: "BeginTime" in slurm.run("squeue", "-h", "-o", "%r"))
+        slurm.run("scancel", "--name=jaxarc")
+        with pytest.raises(JobsError, match=rf"shard \d+_\d left nothing in {tmp_path}.*: its node cannot write there"):
+            ended.result()
+    assert not (tmp_path / "calls").exists()
+
+
 def test_a_node_with_another_jaxarc_is_named(tmp_path, place, monkeypatch):
     monkeypatch.setattr("jaxarc.jobs.results.code_digest", lambda: "0123")
     with pytest.raises(JobsError, match=r"shard \d+_\d on node[123]: .* another jaxarc, \w+ and not 0123"):
@@ -74,9 +101,9 @@ def test_what_slurm_refuses_is_said_in_its_words(tmp_path, place):
         dict(start(tmp_path, place._replace(options=(("partition", "gpu"),))))
 
 
-def test_evaluate_writes_the_files_of_one_process(tmp_path, place):
-    far = ("--on", "slurm", "--shards", 3, "--slurm", "partition=cpu,time=5")
-    here, there = search_one_after_the_other_and(tmp_path, *far)
+@pytest.mark.parametrize("twice", [search_one_after_the_other_and, play_one_after_the_other_and])
+def test_evaluate_writes_the_files_of_one_process(tmp_path, place, twice):
+    here, there = twice(tmp_path, "--on", "slurm", "--shards", 3, "--slurm", "partition=cpu,time=5")
     assert here == there
 
 

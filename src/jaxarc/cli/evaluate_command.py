@@ -22,7 +22,6 @@ from jaxarc.cli.console import (
     QuietOption,
     RewardOption,
     escape,
-    load_own_parts,
     print_json,
     warn,
 )
@@ -35,12 +34,13 @@ from jaxarc.files import locate_run
 SEARCH: Final = "search"  # the agent that is a program search and plays no episode
 PLAIN_AGENTS: Final = ("random", "submit", "painter")  # which need no file
 _OF_SEARCH: Final = ("minutes", "max_cost", "megabytes", "guidance")
-_OF_SOLVERS: Final = ("processes", "seconds", "on", "shards", "slurm")  # the search is one
+_OF_SOLVERS: Final = ("seconds",)  # the search is one
+_PLACES: Final = ("processes", "on", "shards", "slurm")
 _OF_RUNS: Final = ("checkpoint", "agent_seed", "precision", "network", "reward")
 _OF_EPISODES: Final = ("votes", "seed", "max_steps", "selection_format", "canvas", "answers_visible", "batch_size")
 _NOT_OF_SURROGATES: Final = (
     *("agent", "score", "attempts", "output", "as_json", "agent_seed", "network", "reward"),
-    *(*_OF_SEARCH, *_OF_SOLVERS, *_OF_EPISODES),
+    *(*_OF_SEARCH, *_OF_SOLVERS, *_PLACES, *_OF_EPISODES),
 )
 
 
@@ -111,7 +111,7 @@ def evaluate(
         int | None,
         typer.Option(
             min=1,
-            help="For search and solvers: processes side by side. Default: one for each core; a solver runs in one.",
+            help="Processes side by side; each plays whole batches. Default: one; for search, one for each core.",
         ),
     ] = None,
     on: OnOption = "local",
@@ -181,6 +181,8 @@ def evaluate(
         _refuse(ctx, _OF_RUNS[1:], "is for the run of an agent; leave it out")
     if agent != SEARCH:
         _refuse(ctx, _OF_SEARCH, "is for --agent search; leave it out")
+    if agent is None:
+        _refuse(ctx, _PLACES, "is for an agent, while a file is only read; leave it out")
     if agent != SEARCH and not is_solver:
         _refuse(ctx, _OF_SOLVERS, "is for --agent search and for solvers; leave it out")
     if agent is None or agent == SEARCH or is_solver:
@@ -191,7 +193,6 @@ def evaluate(
             "train, nor a file of recorded actions, nor module:function or file.py:function; correct it",
             param_hint="--agent",
         )
-    load_own_parts(network, reward)
     place = place_of(on, shards, slurm, processes)
     from jaxarc.cli import evaluation
     from jaxarc.datasets import load_tasks
@@ -214,7 +215,9 @@ def evaluate(
         scored = evaluation.call_solver(agent, checkpoint or "best", tasks, attempts, place, seconds, folder, quiet)
     else:
         config = EvaluationConfig(attempts=attempts, votes=votes, seed=seed, batch_size=batch_size)
-        request = evaluation.PlayRequest(
+        from jaxarc.cli.players import PlayRequest, play
+
+        request = PlayRequest(
             selection_format=selection_format,
             side=canvas,
             max_steps=max_steps,
@@ -222,8 +225,12 @@ def evaluate(
             checkpoint=checkpoint or "best",
             seed=agent_seed,
             precision=precision or "float32",
+            network=network,
+            reward=reward,
         )
-        scored = evaluation.play(agent, tasks, config, request, quiet)
+        assert folder is not None
+        jobs = folder / evaluation.JOBS
+        scored = evaluation.Scored(*play(agent, dataset, tasks, config, request, place, jobs, quiet))
 
     about = {"dataset": dataset, "submission": str(score)} if agent is None else {"dataset": dataset, "agent": agent}
     # Grids of an agent that saw the answers must not be taken for a submission.

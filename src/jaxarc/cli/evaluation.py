@@ -1,14 +1,12 @@
 """What ``jaxarc evaluate`` does once its options are read: find the agent, play or score, write files, print tables."""
 
 import contextlib
-import dataclasses
 import functools
 import hashlib
 import inspect
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -16,32 +14,24 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from jaxarc.agents import EditAgent
-from jaxarc.agents.saved_agent import policy_of
-from jaxarc.cli.console import DEFAULT_FORMAT, DEFAULT_SIDE, escape, number_table, progress_bar
+from jaxarc.cli.console import escape, number_table, progress_bar
 from jaxarc.cli.place_options import about_place
+from jaxarc.cli.players import digest_of_files, records_of
 from jaxarc.cli.presenter import show_results
 from jaxarc.cli.search_command import Programs, search_tasks
 from jaxarc.cli.settings import read_experiment
 from jaxarc.cli.signals import signals_interrupt
-from jaxarc.config import ConfigValidationError, EvaluationConfig, JaxArcConfig, SearchConfig
+from jaxarc.config import SearchConfig
 from jaxarc.config.agent_training import Precision, WhichCheckpoint
-from jaxarc.datasets import NotInstalledError, TaskSet, UnknownDatasetError
-from jaxarc.datasets.training_pairs import pairs_seen_by
-from jaxarc.envs.action_space import action_space
+from jaxarc.datasets import TaskSet
 from jaxarc.errors import visible
 from jaxarc.evaluation import (
-    Agent,
     AgentMismatchError,
     Evaluation,
-    RecordedAgent,
     Score,
     Solver,
-    SubmitPolicy,
     TaskRow,
     best_first,
-    evaluate,
-    read_recordings,
     read_submission,
     rows_of_submission,
     score_submission,
@@ -50,13 +40,10 @@ from jaxarc.evaluation import (
 )
 from jaxarc.evaluation.solver import SolvedTask, evaluation_of, solve_tasks
 from jaxarc.evaluation.submission import SUBMISSION_DIGEST
-from jaxarc.experts import GreedyPainter
 from jaxarc.experts.expert import Caught
 from jaxarc.files import user_path, write_whole
 from jaxarc.jobs import HERE, Job, Place, remove_results
 from jaxarc.lazy import line_of, load_code
-from jaxarc.nn import products_in
-from jaxarc.parallel import Policy, RandomPolicy
 from jaxarc.runs import RunFolder, locate_run
 from jaxarc.runs.kind import KINDS, SavedRun, kind_of
 from jaxarc.runs.presentation import percent
@@ -81,52 +68,6 @@ def evaluate_run(
     show_results(kind.saved(saved).evaluate(training, precision, overrides), folder, Console(quiet=quiet))
 
 
-@dataclass(frozen=True)
-class PlayRequest:
-    """The rules that an agent plays by, as far as they are not its own, and which agent of a run folder it is."""
-
-    selection_format: str | None = None
-    side: int | None = None  # rows and columns of the canvas
-    max_steps: int | None = None
-    answers_visible: bool = False
-    checkpoint: WhichCheckpoint = "best"
-    seed: int | None = None  # of the agent; None: the run's first
-    precision: Precision = "float32"  # of its network
-
-
-@dataclass(frozen=True)
-class Player:
-    """An agent with the rules that it plays by."""
-
-    agent: Agent | Policy
-    rules: JaxArcConfig
-    num_learned: int | None = 0  # test pairs that the agent learned from; None: its training data are not here
-
-
-def load_player(name: str, tasks: TaskSet, request: PlayRequest) -> Player:
-    """Return the agent that a name means: a plain one, a run folder, or a file of recorded actions.
-
-    Raises:
-        AgentMismatchError: it cannot play by the requested rules.
-        CheckpointError, TraceFileError, RecordingError, InvalidActionError: its file cannot be used.
-    """
-    if name == "random":
-        rules = _plain_rules(request)
-        return Player(RandomPolicy(action_space(rules)), rules)
-    if name == "submit":
-        rules = _plain_rules(request)
-        return Player(SubmitPolicy.for_config(rules), rules)
-    if name == "painter":
-        return _painting_player(request)
-    path = locate_run(Path(name))
-    if path.is_dir():
-        return _trained_player(RunFolder(path), tasks, request)
-    recordings = read_recordings(path, tasks)
-    longest = max((len(actions) for actions in recordings.values()), default=0)
-    rules = _plain_rules(request, max_episode_steps=longest + 1)
-    return Player(RecordedAgent.create(recordings, tasks, rules), rules)
-
-
 def load_solver(name: str, checkpoint: WhichCheckpoint = "best") -> Solver:
     """Return a function by ``module:function`` or ``file.py:function``, or what a run has learned of rules.
 
@@ -149,63 +90,6 @@ def load_solver(name: str, checkpoint: WhichCheckpoint = "best") -> Solver:
         f"the solver {name!r} cannot be loaded ({f'line {line}, ' if line else ''}{type(caught.error).__name__}: "
         f"{caught.error}); give file.py:function, or module:function of a module that Python finds from here"
     ) from caught.error
-
-
-def _painting_player(request: PlayRequest) -> Player:
-    if request.selection_format not in (None, DEFAULT_FORMAT):
-        raise AgentMismatchError(
-            f"the painter fills boxes, but --format says {request.selection_format}: leave --format out"
-        )
-    if not request.answers_visible:
-        raise AgentMismatchError(
-            "the painter looks at the answers, which test mode hides: add --answers-visible to measure how few actions "
-            "they take, which is no score by the rules of ARC"
-        )
-    rules = _plain_rules(request, reveal_target=True, grid_format="planes", include_step_count=True)
-    return Player(GreedyPainter(), rules)
-
-
-def _plain_rules(request: PlayRequest, **fields: Any) -> JaxArcConfig:
-    side = request.side or DEFAULT_SIDE
-    if request.max_steps is not None:
-        fields["max_episode_steps"] = request.max_steps
-    return JaxArcConfig().with_fields(
-        selection_format=request.selection_format or DEFAULT_FORMAT,
-        max_grid_height=side,
-        max_grid_width=side,
-        invalid_action_policy="noop",
-        **fields,
-    )
-
-
-def _trained_player(folder: RunFolder, tasks: TaskSet, request: PlayRequest) -> Player:
-    """The agent plays by the rules that it learned by, on another canvas or with more time if that is requested."""
-    saved = SavedRun.open(folder, request.checkpoint).require("edit")
-    experiment = saved.experiment
-    rules = experiment.environment
-    differs = []
-    if request.selection_format not in (None, rules.action.selection_format):
-        differs.append(
-            f"it was trained with {rules.action.selection_format}, but --format says {request.selection_format}: "
-            "leave --format out"
-        )
-    if rules.observation.reveal_target and not request.answers_visible:
-        differs.append(
-            "it looks at the answer, target_grid (observation.reveal_target=True), which test mode hides: train one "
-            "without, or add --answers-visible to measure how well it edits, which is no score by the rules of ARC"
-        )
-    if differs:
-        raise AgentMismatchError(f"the agent of {folder.path} does not fit this evaluation: {'; '.join(differs)}")
-    if request.side is not None:
-        rules = rules.with_fields(max_grid_height=request.side, max_grid_width=request.side)
-    if request.max_steps is not None:
-        rules = rules.with_fields(max_episode_steps=request.max_steps)
-    agent = EditAgent(*policy_of(saved, request.seed, rules, request.precision))
-    try:
-        seen = pairs_seen_by(experiment.task, experiment.environment.augmentation)
-    except (UnknownDatasetError, NotInstalledError):
-        return Player(agent, rules, None)
-    return Player(agent, rules, sum(pair in seen for task in tasks for pair in task.test))
 
 
 JOBS: Final = "jobs"  # folder of results, until an evaluation is complete
@@ -239,10 +123,8 @@ def search(
 
 def _about_solver(name: str, checkpoint: WhichCheckpoint) -> str:
     """Name a solver with a hash of its file, or of the records of its run's checkpoints."""
-    solve, run = load_solver(name, checkpoint), locate_run(Path(name))
-    records = sorted(run.glob("checkpoints/*/*.json")) if run.is_dir() else []
-    files = records or [Path(inspect.getsourcefile(inspect.unwrap(solve)) or "")]
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    solve, records = load_solver(name, checkpoint), records_of(name)
+    digest = digest_of_files(records or [Path(inspect.getsourcefile(inspect.unwrap(solve)) or "")])
     return f"{name} {checkpoint} {digest}" if records else f"{name} {digest}"
 
 
@@ -281,55 +163,6 @@ def call_solver(
 def _solved(done: list[SolvedTask], says: dict[str, Any], tasks: TaskSet, attempts: int) -> Scored:
     about = {"attempts": attempts, "tasks_done": len(done), "tasks": len(tasks), **says}
     return Scored(evaluation_of(done, tasks.name, attempts), about)
-
-
-def play(name: str, tasks: TaskSet, config: EvaluationConfig, request: PlayRequest, quiet: bool) -> Scored:
-    """Let an agent play every test input."""
-    player = load_player(name, tasks, request)
-    if config.votes and isinstance(player.agent, RecordedAgent):
-        raise typer.BadParameter(
-            "recorded actions fit tasks as they are, not augmented; leave it out", param_hint="--votes"
-        )
-    with (
-        products_in(request.precision),
-        progress_bar("episodes", waiting="compiling", is_shown=not quiet) as show,
-    ):
-        result = evaluate(
-            player.agent,
-            _on_canvas(tasks, player.rules.grid_shape),
-            player.rules,
-            config,
-            answers_visible=request.answers_visible,
-            on_progress=show,
-        )
-    about = {
-        "answers_visible": request.answers_visible,
-        "precision": request.precision,
-        "test_pairs_learned": player.num_learned,
-        "evaluation": dataclasses.asdict(config),
-        "rules": dataclasses.asdict(player.rules),
-    }
-    notes = []
-    if request.answers_visible:
-        notes.append("[bold]The answers were visible to the agent:[/] this is no score by the rules of ARC.")
-    if player.num_learned is None:
-        notes.append("The training tasks of the agent are not here, so it may have learned from these test pairs.")
-    elif player.num_learned:
-        num_tests = sum(len(task.test) for task in tasks)
-        notes.append(f"[bold]The agent learned from {player.num_learned:,} of the {num_tests:,} test pairs.[/]")
-    return Scored(result, about, tuple(notes))
-
-
-def _on_canvas(tasks: TaskSet, grid_shape: tuple[int, int]) -> TaskSet:
-    if any(largest > side for largest, side in zip(tasks.max_grid_shape, grid_shape, strict=True)):
-        largest_height, largest_width = tasks.max_grid_shape
-        height, width = grid_shape
-        raise ConfigValidationError(
-            f"jaxarc evaluate: {tasks.name} has grids of up to {largest_height}x{largest_width}, which does not fit "
-            f"the canvas {height}x{width}; add --canvas {max(tasks.max_grid_shape)}, or keep what fits: "
-            f":max_side={min(grid_shape)} behind the name of the dataset"
-        )
-    return tasks.fit(grid_shape)
 
 
 def write(

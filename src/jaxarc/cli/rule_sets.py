@@ -1,6 +1,7 @@
 """``jaxarc tasks generate rules``: task sets of rules that are drawn at random, in the data folder."""
 
-from typing import Annotated, Final, NamedTuple
+import shutil
+from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
 import typer
@@ -10,6 +11,10 @@ from jaxarc.constants import MAX_GRID_SIZE
 from jaxarc.datasets.catalogue import load_tasks
 from jaxarc.datasets.installed import Label, install_grids, installed_path
 from jaxarc.jobs import host_cores
+from jaxarc.jobs.results import Results
+
+if TYPE_CHECKING:
+    from jaxarc.search.drawn_rules import DrawnRules
 
 app = typer.Typer(help="Generate tasks into the data folder.", no_args_is_help=True, add_completion=False)
 _SOURCE: Final = "arc-agi-1/training"
@@ -40,6 +45,8 @@ def rules(
     Inputs are those of ARC-AGI-1's training tasks, turned and recolored. Each task has three demonstrations and a test;
     its title is the program, and its id a hash of what the rule does. The same seed gives the same files anywhere.
 
+    A run that was stopped goes on by the same command.
+
     With --held-out some functions, some pairs of functions one after the other, and some arguments are in no rule of
     NAME. Three more sets have rules with one of these each.
 
@@ -61,27 +68,28 @@ def rules(
             raise FileExistsError(f"{full_name!r} is there already in {path}; choose another name, or add --replace")
     choice = HeldOut.choose(seed) if held_out else NOTHING
     scenes = Scenes.of([[grid for grid, _ in task.pairs if max(grid.shape) <= canvas] for task in load_tasks(_SOURCE)])
-    found = {part: _Grids([], [], []) for part in PARTS}
+    # Beside the sets, and not among them until all is drawn. Only these two decide what is drawn.
+    folder = installed_path(names[PARTS[0]]).with_suffix(".drawn")
+    Results.of(folder, [], {"--seed": seed, "--canvas": canvas})
+    found: dict[str, list[DrawnRules]] = {part: [] for part in PARTS}
     with progress_bar("rules", total=sum(counts.values()), waiting="drawing ...") as show:
-        for drawn in draw_rules(scenes, counts, canvas, seed, processes or host_cores(), choice):
-            for number, part, program, sizes, cells in zip(*drawn, strict=True):
-                own = found[part]
-                own.labels.append(Label(f"{int(number):016x}", program, "", NUM_PAIRS - 1, 1, 0))
-                own.sizes.append(sizes.reshape(-1, 2))
-                own.cells.append(cells)
-            show(sum(len(own.labels) for own in found.values()), None)
+        count_found = 0
+        for drawn in draw_rules(scenes, counts, canvas, seed, processes or host_cores(), choice, folder):
+            for part, rules in drawn.items():
+                found[part].append(rules)
+                count_found += len(rules.hashes)
+            show(count_found, None)
     for part, own in found.items():
-        if own.labels:
-            file = install_grids(names[part], own.labels, np.concatenate(own.sizes), np.concatenate(own.cells))
-            typer.echo(f"{names[part]}: {len(own.labels):,} tasks in {file}")
+        if counts[part]:
+            labels = [
+                Label(f"{number:016x}", program, "", NUM_PAIRS - 1, 1, 0)
+                for rules in own
+                for number, program in zip(rules.hashes.tolist(), rules.programs(), strict=True)
+            ]
+            sizes = np.concatenate([rules.sizes.reshape(-1, 2) for rules in own])
+            file = install_grids(names[part], labels, sizes, np.concatenate([rules.cells for rules in own]))
+            typer.echo(f"{names[part]}: {len(labels):,} tasks in {file}")
+    shutil.rmtree(folder)
     if held_out:
         typer.echo(f"held out: {', '.join(sorted(choice.functions))}; {len(choice.pairs)} pairs of functions;")
         typer.echo(f"of arguments {', '.join(sorted(map(str, choice.words)))}")
-
-
-class _Grids(NamedTuple):
-    """The tasks of a set, until they are written."""
-
-    labels: list[Label]
-    sizes: list[np.ndarray]
-    cells: list[np.ndarray]

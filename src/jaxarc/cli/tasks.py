@@ -262,11 +262,7 @@ def _rows(dataset: Dataset) -> Iterator[tuple[str, ...]]:
             except TaskFormatError:
                 note = where = "damaged"
             else:
-                pairs = [
-                    sum(len(split) for split in splits)
-                    for splits in zip(*((task.train, task.test) for task in tasks), strict=True)
-                ]
-                counts = [len(tasks), *pairs, tasks.max_grid_shape]
+                counts = [len(tasks), *tasks.num_pairs, tasks.max_grid_shape]
         spelled = ["" if count is None else str(count) for count in counts[:-1]]
         spelled.append("" if counts[-1] is None else "{}x{}".format(*counts[-1]))
         label = f"@{version.name}" if version.name else ""

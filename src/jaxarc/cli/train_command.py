@@ -3,6 +3,7 @@
 import datetime
 import functools
 import itertools
+import json
 import os
 import shutil
 import time
@@ -32,6 +33,7 @@ from jaxarc.cli.settings import (
 from jaxarc.cli.signals import GracefulStop, ensured, signals_interrupt
 from jaxarc.config import ConfigValidationError
 from jaxarc.errors import visible
+from jaxarc.files import user_path, write_whole
 from jaxarc.jobs import Job, Place, remove_results
 from jaxarc.jobs import run as run_jobs
 from jaxarc.parallel import ProcessError, allgather_text, is_distributed, is_primary
@@ -253,6 +255,9 @@ def _values_of(override: Override) -> list[str]:
         return values
 
 
+_CHOICES: Final = "sweep.json"  # in the folder of a sweep that a job of SLURM makes
+
+
 class _Sweep(NamedTuple):
     """How the runs of a sweep are done."""
 
@@ -260,6 +265,10 @@ class _Sweep(NamedTuple):
     folder: Path | None  # to go on in
     overrides: list[str]  # as they were given
     config: Path | None
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        return {"overrides": self.overrides, "config": str(self.config)}
 
 
 def _run_sweep(experiments: Mapping[tuple[str, ...], Any], sweep: _Sweep, console: Console) -> bool:
@@ -270,7 +279,7 @@ def _run_sweep(experiments: Mapping[tuple[str, ...], Any], sweep: _Sweep, consol
     Returns:
         Whether no run diverged.
     """
-    folder = sweep.folder or _sweep_folder(list(experiments.values()))
+    folder = sweep.folder or _sweep_folder(list(experiments.values()), sweep.choices)
     # Of a=1 b=3 and a=2 b=3 the runs differ in the override of a.
     differing = [[one for one in chosen if not all(one in other for other in experiments)] for chosen in experiments]
     rows: dict[int, _Row] = {}
@@ -321,10 +330,9 @@ def _fill_sweep(
         title = f"{number} of {count}: {' '.join(differing[number - 1])}"
         arguments = (sweep.overrides, chosen, sweep.config, folder, name, title)
         jobs.append(Job(learn_here if is_here else _learn_in_sweep, arguments))
-    about = {"overrides": sweep.overrides, "config": str(sweep.config)}
     try:
         with nullcontext() if is_here else signals_interrupt():
-            for done in run_jobs(jobs, sweep.place, folder=folder / "jobs", about=about):
+            for done in run_jobs(jobs, sweep.place, folder=folder / "jobs", about=sweep.choices):
                 row = _Row("-", "-", "-", done.fault) if done.fault else _Row(*done.value)
                 rows[done.job] = row
                 if not is_here:
@@ -386,7 +394,8 @@ def _run_folders(sweep: Path, name: str = "") -> list[RunFolder]:
     return [RunFolder(path.parent) for path in sweep.glob(f"*-{name or '*'}/{RunFolder(sweep).config.name}")]
 
 
-def _sweep_folder(experiments: Sequence[Any]) -> Path:
+def _sweep_folder(experiments: Sequence[Any], choices: dict[str, Any]) -> Path:
+    """Make a folder for a sweep, or return the one that this job made before SLURM started it again."""
     if any(topics_of(experiment).get("parallel", {}).get("multihost") for experiment in experiments):
         raise ConfigValidationError(
             "jaxarc train: --multirun does not go with parallel.multihost=true, as processes meet only once; start "
@@ -395,5 +404,15 @@ def _sweep_folder(experiments: Sequence[Any]) -> Path:
     roots = {experiment.logging.run_root for experiment in experiments}
     if len(roots) > 1:
         raise ConfigValidationError(f"jaxarc train: a sweep has one logging.run_root, got {', '.join(sorted(roots))}")
+    written = json.dumps(choices).encode()
+    for file in user_path(Path(*roots)).glob(f"*/{_CHOICES}"):
+        folder = RunFolder(file.parent)
+        if folder.is_of_this_job and file.read_bytes() == written:
+            folder.claim()
+            return folder.path
     name = f"{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}-{experiments[0].logging.run_name}-sweep"
-    return make_new_folder(Path(*roots), name)
+    path = make_new_folder(Path(*roots), name)
+    if "SLURM_JOB_ID" in os.environ:
+        write_whole(path / _CHOICES, written)
+        RunFolder(path).claim()
+    return path

@@ -325,7 +325,7 @@ def find_task_id(word: str) -> FoundTask:
     for tasks in sets:
         if found := _by_title(tasks, word):
             return FoundTask(tasks, tasks.name, found)
-    names = {name: None for tasks in sets for task in tasks for name in (task.task_id, task.title)}
+    names = {name: None for tasks in sets for name in (*tasks.task_ids, *tasks.titles)}
     near = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
     hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
     raise UnknownTaskError(f"no dataset, and no task of the {len(sets)} data sets here, is called {word!r:.200}{hint}")
@@ -339,4 +339,5 @@ def _sets_here() -> Iterator[TaskSet]:
 
 def _by_title(tasks: TaskSet, title: str) -> str | None:
     wanted = title.casefold()
-    return next((task.task_id for task in tasks if task.title.casefold() == wanted), None)
+    named = zip(tasks.task_ids, tasks.titles, strict=True)
+    return next((task_id for task_id, own in named if own.casefold() == wanted), None)

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -22,10 +22,12 @@ from jaxarc.datasets.json_format import parse_json
 from jaxarc.datasets.task_set import TaskSet, digest_of
 from jaxarc.errors import UsageError
 from jaxarc.files import at_home, file_name, user_path, write_whole
+from jaxarc.tasks.packed_tasks import PackedTasks, PackedTexts
 from jaxarc.tasks.raw_task import Pair, RawTask, TaskFormatError, check_task_id
 
 _SUFFIX: Final = ".tasks"
-_MOST_BYTES: Final = 2**30  # of a part; all of re-arc has 150 MB
+_MOST_BYTES: Final = 2**33  # of a part; a million rules have 514 MB
+_MANY: Final = 10_000  # tasks, from which on each is made when it is asked for
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 
 
@@ -83,13 +85,14 @@ def install(task_set: TaskSet, name: str, folder: Path | None = None) -> Path:
         ValueError: the name is not one that a set can have.
         OSError: the data folder cannot be written.
     """
+    packed = PackedTasks.of(task_set.tasks)
     labels = [
-        Label(task.task_id, task.title, task.concept, len(task.train), len(task.test), len(task.pool))
-        for task in task_set
+        Label(task_id, title, concept, *counts)
+        for task_id, title, concept, counts in zip(
+            packed.task_ids, packed.titles, packed.concepts, packed.counts.tolist(), strict=True
+        )
     ]
-    grids = [grid for task in task_set for pair in task.all_pairs for grid in pair]
-    sizes = np.array([grid.shape for grid in grids])
-    return install_grids(name, labels, sizes, np.concatenate(grids, axis=None).astype(np.uint8), folder)
+    return install_grids(name, labels, packed.sizes, packed.cells.view(np.uint8), folder)
 
 
 class Label(NamedTuple):
@@ -115,9 +118,13 @@ def install_grids(
     They replace what had the name. Arguments are not checked; what is wrong is noticed when the file is read.
 
     Raises:
-        ValueError: the name is not one that a set can have.
+        ValueError: the name is not one that a set can have, or there are too many cells.
         OSError: the data folder cannot be written.
     """
+    if cells.size > _MOST_BYTES:
+        raise ValueError(
+            f"a task set has up to {_MOST_BYTES:,} cells, and {name!r} has {cells.size:,}; take fewer tasks"
+        )
     content = {"tasks.json": json.dumps(labels).encode(), "sizes": sizes.astype(np.int8), "cells": cells}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -170,7 +177,8 @@ def read_installed(name: str, folder: Path | None = None) -> TaskSet:
         raise NotInstalledError(_how_to_install(name, path)) from error
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            return TaskSet(name, tuple(_unpack(archive)))
+            packed = _unpack(archive)
+            return TaskSet(name, packed if len(packed) > _MANY else tuple(packed))
     except (*ZIP_DAMAGE, KeyError, TypeError, OverflowError) as error:
         raise TaskFormatError(f"{path}: damaged, or no installed set ({error}); {_how_to_replace(name)}") from error
 
@@ -196,32 +204,35 @@ def _sets(folder: Path | None) -> Path:
     return (data_folder() if folder is None else folder) / "tasks"
 
 
-def _unpack(archive: zipfile.ZipFile) -> Iterator[RawTask]:
-    """Yield the tasks of a file.
+def _unpack(archive: zipfile.ZipFile) -> PackedTasks:
+    """Return the tasks of a file.
 
     It has three members, of whose bytes zip keeps checksums: ``tasks.json`` lists ``[id, title, concept, number of
     demonstrations, of tests, of further pairs]``; ``sizes`` has two bytes for each grid, its rows and its columns, and
     ``cells`` a byte for each cell. One demonstration (7 8) -> (7; 8) is ``1 2 2 1`` and ``7 8 7 8``.
     """
     labels = parse_json(_member(archive, "tasks.json", archive.getinfo("tasks.json").file_size), "tasks.json")
-    counts = np.array([numbers for _, _, _, *numbers in labels], np.int64).reshape(len(labels), 3)
+    ids, titles, concepts, *numbers = zip(*labels, strict=True)
+    del labels  # which take as much as the cells
+    counts = np.array(numbers, np.int64).reshape(3, -1).T
+    for task_id in ids:
+        check_task_id(task_id, "tasks.json")
+    if not all(isinstance(text, str) for text in (*titles, *concepts)):
+        raise ValueError("a title or a concept is no text")
+    if without := np.flatnonzero((counts[:, :2] == 0).any(axis=1)).tolist():
+        raise ValueError(f"task {ids[without[0]]!r} has no demonstration or no test")
+    packed = PackedTexts.of(ids), PackedTexts.of(titles), PackedTexts.of(concepts)
+    del ids, titles, concepts
     sizes = np.frombuffer(_member(archive, "sizes", 4 * int(counts.sum())), np.int8).reshape(-1, 2)
-    is_test = np.repeat(np.tile([False, True, False], len(labels)), counts.ravel())
+    is_test = np.repeat(np.tile([False, True, False], len(counts)), counts.ravel())
     unknown = (sizes == 0).all(axis=1) & np.stack([np.zeros_like(is_test), is_test], axis=1).ravel()
     if ((sizes < 1).any(axis=1) & ~unknown).any() or sizes.max() > MAX_GRID_SIZE:
         raise ValueError(f"a side is not 1..{MAX_GRID_SIZE}")
-    areas = sizes.prod(axis=1, dtype=np.int64)
-    cells = np.frombuffer(_member(archive, "cells", int(areas.sum())), np.uint8)
+    num_cells = int(sizes.prod(axis=1, dtype=np.int64).sum())
+    cells = np.frombuffer(_member(archive, "cells", num_cells), np.uint8)
     if cells.max() >= NUM_COLORS:
         raise ValueError(f"a color is not 0..{NUM_COLORS - 1}")
-    split = zip(np.split(cells.view(np.int8), np.cumsum(areas)[:-1]), sizes.tolist(), strict=True)
-    grids = (grid.reshape(size) for grid, size in split)
-    for (task_id, title, concept, *_), numbers in zip(labels, counts.tolist(), strict=True):
-        check_task_id(task_id, "tasks.json")
-        if not (isinstance(title, str) and isinstance(concept, str) and numbers[0] and numbers[1]):
-            raise ValueError(f"task {task_id!r} has no demonstration, no test, or a title that is no text")
-        train, test, pool = (tuple((next(grids), next(grids)) for _ in range(number)) for number in numbers)
-        yield RawTask.of_checked_pairs(task_id, train, test, title, concept, pool)
+    return PackedTasks(*packed, counts, sizes, cells.view(np.int8))
 
 
 def _member(archive: zipfile.ZipFile, name: str, size: int) -> bytes:

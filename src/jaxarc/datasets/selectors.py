@@ -70,7 +70,7 @@ def parse_clauses(text: str) -> dict[str, Any]:
     return keywords
 
 
-def choose_tasks(tasks: Sequence[RawTask], set_name: str, conditions: Mapping[str, Any]) -> tuple[RawTask, ...]:
+def choose_tasks(tasks: Sequence[RawTask], set_name: str, conditions: Mapping[str, Any]) -> Sequence[RawTask]:
     """Keep the tasks that meet every condition, in their order; see :meth:`jaxarc.datasets.TaskSet.select`.
 
     Args:
@@ -83,7 +83,7 @@ def choose_tasks(tasks: Sequence[RawTask], set_name: str, conditions: Mapping[st
     """
     # One condition after the other, so that the message names the first one that
     # leaves nothing, and what would leave some.
-    kept = tuple(tasks)
+    kept = tasks
     for name, clause in _CLAUSES.items():
         value = conditions.get(name)
         if clause.is_met is None or value is None or value is False:

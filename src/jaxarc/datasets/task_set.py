@@ -17,6 +17,7 @@ import numpy as np
 from jaxarc.config.environment_rules import TOO_LARGE
 from jaxarc.datasets.selectors import SubsetError, choose_tasks, fitting_tasks
 from jaxarc.notebooks import notebook_html
+from jaxarc.tasks.packed_tasks import PackedTasks
 from jaxarc.tasks.raw_task import NUM_SHOWN, RawTask, check_canvas, check_fits
 from jaxarc.tasks.registry import UnknownTaskError, register_task
 
@@ -47,18 +48,18 @@ class TaskSet:
     """
 
     name: str
-    tasks: tuple[RawTask, ...]
+    tasks: Sequence[RawTask]  # a tuple, or packed where there are many
     canvas: tuple[int, int] | None = None  # rows and columns to pad to; None: max_grid_shape
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tasks", tuple(self.tasks))
+        if not isinstance(self.tasks, PackedTasks):
+            object.__setattr__(self, "tasks", tuple(self.tasks))
         if not self.tasks:
             raise ValueError(f"task set {self.name!r} is empty; it needs at least one task")
         if self.canvas is not None:
             object.__setattr__(self, "canvas", check_canvas(self.canvas))
-        # A dictionary keeps the last of equal ids, so it is shorter where one comes twice.
-        if len(self._indices) != len(self.tasks):
-            repeated = next(task.task_id for i, task in enumerate(self.tasks) if self._indices[task.task_id] != i)
+        if len(set(self.task_ids)) != len(self.tasks):
+            repeated = next(task_id for i, task_id in enumerate(self.task_ids) if self._indices[task_id] != i)
             raise ValueError(
                 f"task set {self.name!r} has two tasks with the id {repeated!r}; ids are unique, rename one"
             )
@@ -108,11 +109,22 @@ class TaskSet:
     @property
     def task_ids(self) -> tuple[str, ...]:
         """Ids in the order of the buffer."""
+        if isinstance(self.tasks, PackedTasks):
+            return tuple(self.tasks.task_ids)
         return tuple(task.task_id for task in self.tasks)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """Names for people in the order of the buffer; empty texts where the ids say enough."""
+        if isinstance(self.tasks, PackedTasks):
+            return tuple(self.tasks.titles)
+        return tuple(task.title for task in self.tasks)
 
     @cached_property
     def max_grid_shape(self) -> tuple[int, int]:
         """Rows of the highest and columns of the widest grid of all tasks."""
+        if isinstance(self.tasks, PackedTasks):
+            return self.tasks.grid_shape
         shapes = [task.grid_shape for task in self.tasks]
         return max(height for height, _ in shapes), max(width for _, width in shapes)
 
@@ -124,16 +136,30 @@ class TaskSet:
     @property
     def max_pairs(self) -> tuple[int, int]:
         """Demonstrations of the task that has most, and tests of the one that has most."""
+        if isinstance(self.tasks, PackedTasks):
+            return self.tasks.max_pairs
         return max(len(task.train) for task in self.tasks), max(len(task.test) for task in self.tasks)
+
+    @property
+    def num_pairs(self) -> tuple[int, int]:
+        """How many demonstrations and how many tests all tasks have together."""
+        if isinstance(self.tasks, PackedTasks):
+            num_train, num_test, _ = self.tasks.counts.sum(axis=0).tolist()
+            return num_train, num_test
+        return sum(len(task.train) for task in self.tasks), sum(len(task.test) for task in self.tasks)
 
     @property
     def has_answers(self) -> bool:
         """Whether the output of every test pair is known; of a hidden test set it is not."""
+        if isinstance(self.tasks, PackedTasks):
+            return self.tasks.has_answers
         return all(task.has_answers for task in self.tasks)
 
     @property
     def has_pools(self) -> bool:
         """Whether tasks have more pairs than they show, so that ``make`` draws the pairs of each episode."""
+        if isinstance(self.tasks, PackedTasks):
+            return self.tasks.has_pools
         return any(task.pool for task in self.tasks)
 
     def index_of(self, task_id: str) -> int:
@@ -227,7 +253,7 @@ class TaskSet:
         if not isinstance(other, TaskSet):
             return NotImplemented
         canvas = self.canvas if self.canvas == other.canvas else None
-        return TaskSet(f"{self.name} + {other.name}", self.tasks + other.tasks, canvas)
+        return TaskSet(f"{self.name} + {other.name}", (*self.tasks, *other.tasks), canvas)
 
     def get_available_task_ids(self) -> list[str]:
         """List the ids in the order of the buffer."""
@@ -285,13 +311,14 @@ class TaskSet:
         if too_large not in TOO_LARGE:
             raise ValueError(f"too_large is one of {', '.join(map(repr, TOO_LARGE))}, got {too_large!r}; choose one")
         shape = check_canvas(grid_shape)
+        height, width = self.max_grid_shape
+        if height <= shape[0] and width <= shape[1]:
+            return self.on_canvas(shape)
         if too_large == "refuse":
             for task in self.tasks:
                 check_fits(task, shape)
-            return self.on_canvas(shape)
         kept = tuple(_fitting_pools(self, shape)) if self.has_pools else fitting_tasks(self, shape)
         if not kept:
-            height, width = self.max_grid_shape
             raise SubsetError(
                 f"no task of {self.name!r} fits the canvas {shape[0]}x{shape[1]}; {height}x{width} holds all"
             )
@@ -343,7 +370,7 @@ class TaskSet:
         asked = self.tasks if ids is None else tuple(self.raw_task(task_id) for task_id in ids)
         if not asked:
             raise SubsetError(f"select(ids=[]) leaves no task of {self.name!r}; name at least one id, or leave ids out")
-        kept = tuple(task for task in asked if task.task_id not in left_out)
+        kept = tuple(task for task in asked if task.task_id not in left_out) if left_out else asked
         if not kept:
             raise SubsetError(f"select(without=...) leaves no task of {self.name!r}; it names all {len(asked)} tasks")
         conditions = {
@@ -406,11 +433,11 @@ class TaskSet:
             name = f"({name})"
         elif part := _SUBSET.fullmatch(name):
             name, total = part.groups()
-        return TaskSet(f"{name} ({len(tasks)} of {total} tasks)", tuple(tasks), self.canvas)
+        return TaskSet(f"{name} ({len(tasks)} of {total} tasks)", tasks, self.canvas)
 
     @cached_property
     def _indices(self) -> dict[str, int]:
-        return {task.task_id: index for index, task in enumerate(self.tasks)}
+        return {task_id: index for index, task_id in enumerate(self.task_ids)}
 
 
 def cheapest_sides(largest: Sequence[int], most: int = 5) -> list[int]:

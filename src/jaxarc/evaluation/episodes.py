@@ -5,6 +5,7 @@ returns every step of them, for pages and pictures.
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Self
@@ -130,7 +131,7 @@ def play_episodes(
     """Play the episode of each spec, a batch of them at a time, all with one compiled program.
 
     An episode depends on its own spec and the key alone, not on the batch it is in; see :func:`episode_keys`. So the
-    batches are smaller where those of ``batch_size`` do not fit in memory.
+    batches are smaller where those of ``batch_size`` do not fit in memory; then a network may round differently.
 
     Args:
         agent: acts in every episode.
@@ -202,6 +203,15 @@ def episode_keys(key: Key[Array, ""], spec: EpisodeSpec) -> Key[Array, " 3"]:
     for index in spec:
         key = jax.random.fold_in(key, index)
     return jax.random.split(key, 3)
+
+
+def batch_of(specs: EpisodeSpec, number: int, batch_size: int) -> EpisodeSpec:
+    """Return the batch of this number of those that :func:`play_episodes` makes; the last one repeats its last episode.
+
+    As networks round differently in batches of another size, this is how several processes play with the same bits.
+    """
+    _, chosen = next(itertools.islice(_batches(len(specs.task_index), batch_size), number, None))
+    return _select(specs, chosen)
 
 
 def _batches(total: int, batch_size: int) -> Iterator[tuple[int, Int32[np.ndarray, " B"]]]:

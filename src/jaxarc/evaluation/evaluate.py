@@ -5,10 +5,11 @@ sums up each task in a :class:`TaskRow`.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import jax
 import numpy as np
@@ -19,7 +20,7 @@ from jaxarc.datasets import TaskSet
 from jaxarc.datasets.catalogue import GivenTasks
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, as_agent
-from jaxarc.evaluation.episodes import Episodes, play_episodes
+from jaxarc.evaluation.episodes import Episodes, batch_of, play_episodes
 from jaxarc.evaluation.submission import (
     Score,
     Submission,
@@ -32,6 +33,7 @@ from jaxarc.evaluation.task_rows import EpisodeResult, TaskRow, make_row
 from jaxarc.registration import tasks_and_rules
 from jaxarc.tasks import uniform_weights
 from jaxarc.tasks.raw_task import crop_padding
+from jaxarc.types import PRNGKey
 from jaxarc.unroll import Policy
 
 _RULES_OF_ARC: Final = {  # whatever the config says: one pair, from its input, one submit, no score of the submit
@@ -99,23 +101,63 @@ def evaluate(
     config = config or EvaluationConfig()
     _require_free(fields, config, answers_visible)
     found, rules = tasks_and_rules(tasks, rules, fields)
-    if rules.observation.reveal_target and not answers_visible:
-        raise ConfigValidationError(
-            "observation.reveal_target=True shows the answer, which an evaluation hides; write answers_visible=True to "
-            "measure how well the agent edits towards it, which is no score by the rules of ARC"
-        )
     if not isinstance(found, TaskSet):
         raise TypeError(
             f"evaluate plays each test of a task set, and {tasks!r:.100} makes tasks without end; evaluate on a data "
             "set, or on some of its tasks by jaxarc.datasets.sample_task_set"
         )
-    tasks = found.fit(rules.grid_shape, rules.dataset.too_large)
-    agent = as_agent(agent)
+    planned = plan_evaluation(agent, found, rules, config, answers_visible)
+    return planned.score([planned.play(on_progress)])
+
+
+class PlannedEvaluation(NamedTuple):
+    """E episodes, and what they are played and scored by."""
+
+    agent: Agent
+    tasks: TaskSet
+    params: EnvParams
+    specs: EpisodeSpec  # [E]
+    config: EvaluationConfig
+    answers_visible: bool
+
+    def play(self, on_progress: Callable[[int, int], None] = lambda done, total: None) -> Episodes:
+        """Play all episodes, see :func:`play_episodes`."""
+        return play_episodes(self.agent, self.params, self.specs, self._key, self.config.batch_size, on_progress)
+
+    def play_batch(self, number: int) -> Episodes:
+        """Play the batch of this number, from 0 on, as :meth:`play` does: by the same program, with the same bits."""
+        specs = batch_of(self.specs, number, self.config.batch_size)
+        return play_episodes(self.agent, self.params, specs, self._key, self.config.batch_size)
+
+    def score(self, batches: Sequence[Episodes]) -> Evaluation:
+        """Score all episodes, in the order of the specs; what the last batch repeats is left out."""
+        episodes = Episodes(
+            *(np.concatenate(parts)[: len(self.specs.task_index)] for parts in zip(*batches, strict=True))
+        )
+        return dataclasses.replace(_score(self.tasks, episodes, self.config), answers_visible=self.answers_visible)
+
+    @property
+    def num_batches(self) -> int:
+        return math.ceil(len(self.specs.task_index) / self.config.batch_size)
+
+    @property
+    def _key(self) -> PRNGKey:
+        return jax.random.key(self.config.seed)
+
+
+def plan_evaluation(
+    agent: Agent | Policy, tasks: TaskSet, rules: JaxArcConfig, config: EvaluationConfig, answers_visible: bool
+) -> PlannedEvaluation:
+    """Return the episodes of :func:`evaluate`, which has these arguments and errors."""
+    if rules.observation.reveal_target and not answers_visible:
+        raise ConfigValidationError(
+            "observation.reveal_target=True shows the answer, which an evaluation hides; write answers_visible=True to "
+            "measure how well the agent edits towards it, which is no score by the rules of ARC"
+        )
+    tasks = tasks.fit(rules.grid_shape, rules.dataset.too_large)
     params = _make_params(tasks, rules, config, answers_visible)
     specs = _make_specs(tasks, _episodes_per_input(config))
-    key = jax.random.key(config.seed)
-    episodes = play_episodes(agent, params, specs, key, config.batch_size, on_progress)
-    return dataclasses.replace(_score(tasks, episodes, config), answers_visible=answers_visible)
+    return PlannedEvaluation(as_agent(agent), tasks, params, specs, config, answers_visible)
 
 
 def _require_free(fields: Mapping[str, Any], config: EvaluationConfig, answers_visible: bool) -> None:

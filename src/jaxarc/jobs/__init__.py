@@ -2,9 +2,9 @@
 
 from jaxarc.jobs.cores import host_cores
 from jaxarc.jobs.host_memory import host_memory
-from jaxarc.jobs.job import DIED, TIME_LIMIT, Job, JobsError, Outcome
+from jaxarc.jobs.job import DIED, HERE, TIME_LIMIT, Engine, Job, JobsError, Outcome, Place
 from jaxarc.jobs.local import Processes, bringing
-from jaxarc.jobs.places import HERE, Engine, Place, run
+from jaxarc.jobs.places import run
 from jaxarc.jobs.results import remove_results
 
 __all__ = [

@@ -1,11 +1,11 @@
-"""A job, its outcome, and its key: a hash of what it computes."""
+"""A job, its outcome, where it is done, and its key: a hash of what it computes."""
 
 import dataclasses
 import hashlib
 import json
 from collections.abc import Callable
 from pathlib import PurePath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -35,6 +35,21 @@ class Outcome(NamedTuple):
     value: Any  # what its function returned; None where there is a fault
     fault: str | None = None  # begins with DIED or TIME_LIMIT, or says how its machine was lost
     worker: int = 0  # which one had it
+
+
+Engine: TypeAlias = Literal["here", "local", "slurm", "ray"]
+
+
+class Place(NamedTuple):
+    """Where jobs are done, and by how many side by side."""
+
+    engine: Engine = "local"
+    shards: int = 1  # processes here, tasks of a SLURM array, actors of Ray
+    processes: int | None = None  # in each shard of SLURM, by default one for each core that it gets; cores of an actor
+    options: tuple[tuple[str, str], ...] = ()  # of SLURM's sbatch: name and value
+
+
+HERE: Final = Place("here")
 
 
 def key_of(job: Job, begin: Job | None = None) -> str:

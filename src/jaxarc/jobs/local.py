@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from types import ModuleType
@@ -119,6 +119,13 @@ class Processes:
             self._dismiss(place)
 
 
+def do_in_processes(jobs: Mapping[str, Job], count: int, begin: Job | None) -> Iterator[tuple[str, Outcome]]:
+    """Yield the outcome of each job by its key; see :class:`Processes`."""
+    keys = list(jobs)
+    with Processes(count, begin) as workers:
+        yield from ((keys[done.job], done) for done in workers.run(list(jobs.values())))
+
+
 class _Worker:
     """A process, seen from the one that started it."""
 
@@ -126,13 +133,11 @@ class _Worker:
         # Spawned, as a fork of a process with the threads of JAX may hang; no daemon, which could have no children.
         context = get_context("spawn")
         self.pipe, other = context.Pipe()
-        self._process = context.Process(target=_serve, args=(other, begin), daemon=False)
+        self._process = context.Process(target=_serve, args=(other,), daemon=False)
         # A process imports the main module of its parent: JAX, or a script that starts processes again. Ours need none.
         main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
         try:
             self._process.start()
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise _cannot_be_sent(begin, error) from error
         finally:
             sys.modules["__main__"] = main
         other.close()  # so that the pipe ends with the process
@@ -142,12 +147,13 @@ class _Worker:
         self.is_at_work = False
         self.is_closed = False
         self._given: Job | None = None
+        self._send(begin)
 
     def take(self, index: int, job: Job) -> None:
         """Send a job, or keep it until the process is ready."""
         self.job, self._given, self.is_at_work = index, job, False
         if self.is_ready:
-            self._send(job)
+            self._start_job(job)
 
     def answer(self) -> tuple[Any, ...]:
         """Return the answer in a tuple, or an empty one where there is none yet."""
@@ -160,7 +166,7 @@ class _Worker:
                     raise JobsError(f"no other process can begin: {said}")
                 self.is_ready = True
                 if self._given is not None:
-                    self._send(self._given)
+                    self._start_job(self._given)
         except (EOFError, OSError):
             self.is_closed = True
         return ()
@@ -181,13 +187,19 @@ class _Worker:
         self.pipe.close()
         return how
 
-    def _send(self, job: Job) -> None:
+    def _start_job(self, job: Job) -> None:
         self.deadline = float("inf") if job.limit_s is None else time.monotonic() + job.limit_s
         self.is_at_work = True
+        self._send(job)
+
+    def _send(self, job: Job | None) -> None:
         try:
-            self.pipe.send((job.function, job.arguments))
+            self.pipe.send(job)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise _cannot_be_sent(job, error) from error
+            raise JobsError(
+                f"{job and job.function.__qualname__} with its arguments cannot be sent to another process ({error}); "
+                "define what it uses in a module"
+            ) from error
         except OSError:  # the process is dead, which the next look at its pipe says
             pass
 
@@ -206,13 +218,6 @@ def _load(path: list[str], pickled: bytes) -> Any:
     return pickle.loads(pickled)
 
 
-def _cannot_be_sent(job: Job | None, error: Exception) -> JobsError:
-    return JobsError(
-        f"{job and job.function.__qualname__} with its arguments cannot be sent to another process ({error}); define "
-        "what it uses in a module"
-    )
-
-
 def _kill_group(leader: int) -> bool:
     """Kill a worker and what it started, whose process group it leads; return whether there is such a group."""
     try:
@@ -222,8 +227,8 @@ def _kill_group(leader: int) -> bool:
     return True
 
 
-def _serve(pipe: Connection, begin: Job | None) -> None:
-    """Do what the pipe says until it ends: the program of a worker."""
+def _serve(pipe: Connection) -> None:
+    """Begin, and do jobs, as the pipe says, until it ends: the program of a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ["OMP_NUM_THREADS"] = "1"  # other processes use the other cores
     os.dup2(2, 1)  # stdout is for the result of the command
@@ -234,15 +239,16 @@ def _serve(pipe: Connection, begin: Job | None) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     given: tuple[Any, ...] = ()
     with Caught() as caught:
+        begin = pipe.recv()
         given = () if begin is None else (begin.function(*begin.arguments),)
     with contextlib.suppress(BrokenPipeError):
         pipe.send(None if caught.error is None else f"{type(caught.error).__name__}: {caught.error}")
         while True:
             try:
-                function, arguments = pipe.recv()
+                job = pipe.recv()
             except (EOFError, OSError):
                 return
-            pipe.send(function(*given, *arguments))
+            pipe.send(job.function(*given, *job.arguments))
 
 
 def _end_with_parent() -> None:

@@ -1,27 +1,13 @@
-"""Where jobs are done: in this process, in processes beside it, on a SLURM cluster, on Ray."""
+"""Jobs done in this process, in processes beside it, on a SLURM cluster, or on Ray."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any
 
-from jaxarc.jobs.job import Job, JobsError, Outcome, key_of
-from jaxarc.jobs.local import Processes
+from jaxarc.jobs.job import HERE, Job, JobsError, Outcome, Place, key_of
+from jaxarc.jobs.local import do_in_processes
 from jaxarc.jobs.results import Results
-
-Engine: TypeAlias = Literal["here", "local", "slurm", "ray"]
-
-
-class Place(NamedTuple):
-    """Where jobs are done, and by how many side by side."""
-
-    engine: Engine = "local"
-    shards: int = 1  # processes here, tasks of a SLURM array, actors of Ray
-    processes: int | None = None  # in each shard of SLURM, by default one for each core that it gets; cores of an actor
-    options: tuple[tuple[str, str], ...] = ()  # of SLURM's sbatch: name and value
-
-
-HERE: Final = Place("here")
 
 
 def run(
@@ -59,12 +45,12 @@ def run(
     left = {}
     for key, same in indices.items():
         found = results.get(key) if results else None
-        if results and (found is None or found.fault):
-            results.drop(key)
-        if found is None or found.fault:
-            left[key] = jobs[same[0]]
-        else:
+        if found is not None and not found.fault:
             yield from (found._replace(job=index) for index in same)
+            continue
+        left[key] = jobs[same[0]]
+        if results:
+            results.drop(key)
     for key, outcome in _do(left, place, begin, results):
         if results and place.engine != "slurm":
             results.put(key, outcome)
@@ -80,15 +66,13 @@ def _do(
         from jaxarc.jobs.slurm_arrays import do_on_slurm
 
         assert results is not None
-        yield from do_on_slurm(jobs, place.shards, place.processes, dict(place.options), begin, results)
+        yield from do_on_slurm(jobs, place, begin, results)
     elif place.engine == "ray":
         from jaxarc.jobs.ray_actors import do_on_ray
 
-        yield from do_on_ray(jobs, place.shards, place.processes or 1, begin)
+        yield from do_on_ray(jobs, place, begin)
     elif place.engine == "local":
-        keys = list(jobs)
-        with Processes(place.shards, begin) as workers:
-            yield from ((keys[done.job], done) for done in workers.run(list(jobs.values())))
+        yield from do_in_processes(jobs, place.shards, begin)
     else:
         given = () if begin is None else (begin.function(*begin.arguments),)
         for key, job in jobs.items():

@@ -10,15 +10,20 @@ never sees. As no two rules do the same, none of a part does what one of another
 
 import functools
 import hashlib
+import io
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
+from zipfile import BadZipFile
 
 import numpy as np
-from jaxtyping import Int32, Int64, UInt8, UInt64
+from jaxtyping import Bool, Int8, Int16, Int32, Int64, UInt8, UInt64
 
 from jaxarc.errors import UsageError
+from jaxarc.files import write_whole
 from jaxarc.jobs import Job, JobsError, Processes
 from jaxarc.search.graph import StateGraph
 from jaxarc.search.images import NUM_COLORS
@@ -33,9 +38,10 @@ T = TypeVar("T")
 NUM_PAIRS: Final = 4
 _NUM_PROBES: Final = 64
 _MOST_WORDS: Final = 4
-_BATCH: Final = 1024  # rules that are tried with one graph, whose images then leave
-_BATCHES: Final = 8  # of a job: about a second
+_BATCH: Final = 1024  # rules that are tried with one key
+_BATCHES: Final = 32  # of a job: about half a second
 _JOBS: Final = 8  # of each process, until their results are put in order
+_SUFFIX: Final = ".npz"  # of a file with the result of a job
 _FRESH_SHARE: Final = 0.001  # of the rules that a job tries; with fewer new ones no more are drawn
 _SCALES: Final = ((1, 2), (2, 1), (2, 2), (3, 3))
 PARTS: Final = ("training", "arguments", "compositions", "words")
@@ -114,20 +120,32 @@ class DrawnRules(NamedTuple):
     """Rules, and the pairs that they make."""
 
     hashes: UInt64[np.ndarray, " R"]
-    parts: list[str]  # R of :data:`PARTS`, or of none
-    programs: list[str]  # R texts of :class:`~jaxarc.search.GridProgram`
-    sizes: Int32[np.ndarray, "R 4 2 2"]  # height and width of the input and the output of each pair
-    cells: list[UInt8[np.ndarray, " M"]]  # R rows: the cells of these grids one after the other
+    chains: Int16[np.ndarray, "R 5"]  # numbers of up to four words, -1 behind them; whether the answer is placed
+    sizes: Int8[np.ndarray, "R 4 2 2"]  # height and width of the input and the output of each pair
+    cells: UInt8[np.ndarray, " M"]  # of these grids one after the other
 
-    def some(self, places: list[int]) -> "DrawnRules":
-        """Return the rules at some places."""
-        return DrawnRules(
-            hashes=self.hashes[places],
-            parts=[self.parts[place] for place in places],
-            programs=[self.programs[place] for place in places],
-            sizes=self.sizes[places],
-            cells=[self.cells[place] for place in places],
-        )
+    @property
+    def areas(self) -> Int64[np.ndarray, " R"]:
+        """How many cells each rule has."""
+        return self.sizes.prod(axis=-1, dtype=np.int64).sum(axis=(1, 2))
+
+    def some(self, are_chosen: Bool[np.ndarray, " R"]) -> "DrawnRules":
+        """Return some of the rules."""
+        cells = self.cells[np.repeat(are_chosen, self.areas)]
+        return DrawnRules(self.hashes[are_chosen], self.chains[are_chosen], self.sizes[are_chosen], cells)
+
+    def words(self) -> list[Chain]:
+        """Return the words of each rule."""
+        words = _words()
+        return [tuple(words[number] for number in chain[:-1] if number >= 0) for chain in self.chains.tolist()]
+
+    def programs(self) -> list[str]:
+        """Return the text of each rule, of a :class:`~jaxarc.search.GridProgram`."""
+        texts = []
+        for own, is_placed in zip(self.words(), self.chains[:, -1].tolist(), strict=True):
+            size = SizeRule() if is_placed else SizeRule(words=own)
+            texts.append(str(GridProgram((ImageLayer(own, is_placed=bool(is_placed)),), size)))
+        return texts
 
 
 def draw_rules(
@@ -137,8 +155,9 @@ def draw_rules(
     seed: int,
     processes: int = 1,
     held_out: HeldOut = NOTHING,
-) -> Iterator[DrawnRules]:
-    """Yield different rules, the same for a seed whatever the number of processes.
+    folder: Path | None = None,
+) -> Iterator[dict[str, DrawnRules]]:
+    """Yield different rules by their parts, the same for a seed whatever the number of processes.
 
     Args:
         scenes: inputs with sides up to the canvas.
@@ -147,9 +166,11 @@ def draw_rules(
         seed: 0..2**31 - 1.
         processes: that work side by side.
         held_out: what only rules of other parts than the first have.
+        folder: of these scenes, this canvas and this seed. Keeps what is drawn; what it has is not drawn again.
 
     Raises:
         TooFewRulesError: hardly any rule is new. Says how many there are.
+        OSError: the folder cannot be written.
         ValueError: an input is larger than the canvas.
         NativeLibraryError: the library of the search is neither installed nor can it be built.
         JobsError: no process comes up.
@@ -158,65 +179,88 @@ def draw_rules(
         raise ValueError(f"an input has a side of {scenes.sizes.max()}, and the canvas is {canvas}; leave it out")
     seen: set[int] = set()
     left = Counter(counts)
-    for drawn in _in_order((scenes, canvas, seed, held_out), processes):
-        num_seen, wanted = len(seen), []
-        for place, (name, part) in enumerate(zip(drawn.hashes.tolist(), drawn.parts, strict=True)):
-            if name not in seen and left[part] > 0:
-                left[part] -= 1
-                wanted.append(place)
-            seen.add(name)
-        yield drawn.some(wanted)
+    for new in _new_rules((scenes, canvas, seed), seen, processes, folder):
+        parts = np.array([held_out.part_of(words) for words in new.words()])
+        found = {}
+        for part in PARTS:
+            is_there = parts == part
+            found[part] = new.some(is_there & (np.cumsum(is_there) <= left[part]))
+            left[part] -= len(found[part].hashes)
+        yield found
         if not any(left.values()):
             return
-        if len(seen) - num_seen < _FRESH_SHARE * _BATCH * _BATCHES:
+        if len(new.hashes) < _FRESH_SHARE * _BATCH * _BATCHES:
             missing = ", ".join(f"{count:,} of {part}" for part, count in left.items() if count)
             raise TooFewRulesError(f"after {len(seen):,} rules hardly any is new, {missing} are missing; ask for fewer")
 
 
-def draw_batch(scenes: Scenes, canvas: int, seed: int, held_out: HeldOut, batch: int) -> DrawnRules:
-    """Draw and try one batch of rules; two may do the same."""
+def draw_batches(scenes: Scenes, canvas: int, seed: int, first: int, count: int = 1) -> DrawnRules:
+    """Draw and try rules with the keys of some batches; two may do the same."""
     words = _words()
     functions = np.unique([word.name for word in words], return_inverse=True)[1].astype(np.int32)
     graph = StateGraph([], LARGEST, words, 0)
-    hashes = np.empty(_BATCH, np.uint64)
-    chains, sizes = np.empty((_BATCH, _MOST_WORDS + 1), np.int32), np.empty((_BATCH, NUM_PAIRS, 2, 2), np.int32)
+    most = count * _BATCH
+    hashes = np.empty(most, np.uint64)
+    chains, sizes = np.empty((most, _MOST_WORDS + 1), np.int32), np.empty((most, NUM_PAIRS, 2, 2), np.int32)
     cells = np.empty(sizes.size // 2 * canvas**2, np.uint8)
-    num_tasks = len(scenes.members) - 1
-    count = call(
-        *("rules", graph.address, functions, canvas, _NUM_PROBES, num_tasks, *scenes, (seed << 32) + batch, _BATCH),
-        *(hashes, chains, sizes, cells),
+    found = call(
+        *("rules", graph.address, functions, canvas, _NUM_PROBES, len(scenes.members) - 1, *scenes),
+        *((seed << 32) + first, count, _BATCH, hashes, chains, sizes, cells),
     )
-    parts, programs = [], []
-    for *chain, is_placed in chains[:count].tolist():
-        own = tuple(words[number] for number in chain if number >= 0)
-        parts.append(held_out.part_of(own))
-        size = SizeRule() if is_placed else SizeRule(words=own)
-        programs.append(str(GridProgram((ImageLayer(own, is_placed=bool(is_placed)),), size)))
-    areas = sizes[:count].prod(-1).sum((1, 2))
-    return DrawnRules(hashes[:count], parts, programs, sizes[:count], np.split(cells, np.cumsum(areas))[:-1])
+    drawn = DrawnRules(hashes[:found], chains[:found].astype(np.int16), sizes[:found].astype(np.int8), cells)
+    return drawn._replace(cells=cells[: drawn.areas.sum()])
 
 
-def _draw(scenes: Scenes, canvas: int, seed: int, held_out: HeldOut, job: int) -> DrawnRules:
-    """Do one job: some batches."""
-    drawn = [draw_batch(scenes, canvas, seed, held_out, job * _BATCHES + batch) for batch in range(_BATCHES)]
-    return DrawnRules(
-        hashes=np.concatenate([batch.hashes for batch in drawn]),
-        parts=[part for batch in drawn for part in batch.parts],
-        programs=[text for batch in drawn for text in batch.programs],
-        sizes=np.concatenate([batch.sizes for batch in drawn]),
-        cells=[row for batch in drawn for row in batch.cells],
-    )
+def _draw(scenes: Scenes, canvas: int, seed: int, job: int) -> DrawnRules:
+    """Do one job: some batches, and what is different in them."""
+    drawn = draw_batches(scenes, canvas, seed, job * _BATCHES, _BATCHES)
+    return drawn.some(_are_new(drawn.hashes, set()))
 
 
-def _in_order(given: tuple[Scenes, int, int, HeldOut], processes: int) -> Iterator[DrawnRules]:
-    """Yield what jobs draw, without end, in their order."""
+def _are_new(hashes: UInt64[np.ndarray, " R"], seen: set[int]) -> Bool[np.ndarray, " R"]:
+    """Say which hashes were not seen, each at its first place, and add them."""
+    are_new = np.empty(len(hashes), np.bool_)
+    for place, number in enumerate(hashes.tolist()):
+        are_new[place] = number not in seen
+        seen.add(number)
+    return are_new
+
+
+def _new_rules(
+    given: tuple[Scenes, int, int], seen: set[int], processes: int, folder: Path | None
+) -> Iterator[DrawnRules]:
+    """Yield what each job draws that no job before it drew; what the folder has is read."""
+    kept = 0
+    while folder is not None and (new := _read(folder / f"{kept}{_SUFFIX}")) is not None:
+        seen.update(new.hashes.tolist())
+        yield new
+        kept += 1
+    for job, drawn in enumerate(_in_order(given, kept, processes), start=kept):
+        new = drawn.some(_are_new(drawn.hashes, seen))
+        if folder is not None:
+            packed = io.BytesIO()
+            np.savez(packed, **new._asdict())
+            write_whole(folder / f"{job}{_SUFFIX}", packed.getvalue(), flush=False)
+        yield new
+
+
+def _read(path: Path) -> DrawnRules | None:
+    """Read what a job drew; None where there is no file, or one that a crash of the machine has cut."""
+    with suppress(FileNotFoundError, BadZipFile, EOFError, KeyError, ValueError), path.open("rb") as file:
+        arrays = np.load(file)
+        return DrawnRules(*(arrays[name] for name in DrawnRules._fields))
+    return None
+
+
+def _in_order(given: tuple[Scenes, int, int], first: int, processes: int) -> Iterator[DrawnRules]:
+    """Yield what jobs draw, from one on, without end, in their order."""
     if processes == 1:
-        yield from (_draw(*given, job) for job in itertools.count())
+        yield from (_draw(*given, job) for job in itertools.count(first))
     with Processes(processes) as workers:
-        for first in itertools.count(step=processes * _JOBS):
+        for begin in itertools.count(first, processes * _JOBS):
             done: dict[int, DrawnRules] = {}
             following = 0
-            for outcome in workers.run([Job(_draw, (*given, first + place)) for place in range(processes * _JOBS)]):
+            for outcome in workers.run([Job(_draw, (*given, begin + place)) for place in range(processes * _JOBS)]):
                 if outcome.fault is not None:
                     raise JobsError(f"rules are not drawn: {outcome.fault}")
                 done[outcome.job] = outcome.value

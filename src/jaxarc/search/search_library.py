@@ -46,7 +46,7 @@ _FUNCTIONS: Final[dict[str, tuple[Any, ...]]] = {  # name -> the result, then th
     "table_cost": (_INT, _POINTER, _INTS),
     "growth": (_LONG, _LONG, _INTS, _CELLS, _CELLS, _INT, _INT, _BITS),
     "rules": (
-        *(_LONG, _POINTER, _INTS, _INT, _LONG, _LONG, _INTS, _INTS, _LONGS, _CELLS, ctypes.c_uint64, _LONG),
+        *(_LONG, _POINTER, _INTS, _INT, _LONG, _LONG, _INTS, _INTS, _LONGS, _CELLS, ctypes.c_uint64, _LONG, _LONG),
         *(_BITS, _INTS, _INTS, _CELLS),
     ),
     "faults": (

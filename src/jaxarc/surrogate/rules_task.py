@@ -28,10 +28,10 @@ from jaxarc.tasks.raw_task import RawTask, crop_padding, pad_grids
 from jaxarc.types import PRNGKey
 
 _STREAM: Final = 3  # first word of the seeds of batches
-_MEASURED_AT_ONCE: Final = 64
 _SIDES: Final = (10, 20, 30)  # of a solver's canvas
 _SHOWN: Final = (4, 8)  # slots for demonstrations
 _SYMMETRIES: Final = np.arange(8)
+_AT_ONCE: Final = len(_SYMMETRIES)  # puzzles that are measured, as many as a solver predicts: one program
 
 
 class PuzzleBatch(NamedTuple):
@@ -103,7 +103,7 @@ class RulesTask(SurrogateTask):
             ConfigValidationError: a set has no task that is small enough.
         """
         self.config = config
-        most = max(len(task.train) for task in learned)
+        most, _ = learned.max_pairs
         self.train = Puzzles.of(learned, config.side, most)
         self.held_out = {tasks.name: Puzzles.of(tasks, config.side, most) for tasks in measured}
         for name, puzzles in {learned.name: self.train, **self.held_out}.items():
@@ -186,17 +186,12 @@ def _predict(model: AnswerPredictor, puzzle: Puzzle) -> Int8[Array, "B H W"]:
     return model.predict(puzzle)
 
 
-@eqx.filter_jit
-def _are_right(model: AnswerPredictor, puzzle: Puzzle, answers: Int8[Array, "B H W"]) -> Bool[Array, " B"]:
-    return (model.predict(puzzle) == answers).all(axis=(1, 2))
-
-
 def _solved_share(model: AnswerPredictor, puzzles: Puzzles) -> float:
     right = []
-    for first in range(0, len(puzzles), _MEASURED_AT_ONCE):
-        rows = np.resize(np.arange(first, min(first + _MEASURED_AT_ONCE, len(puzzles))), _MEASURED_AT_ONCE)
+    for first in range(0, len(puzzles), _AT_ONCE):
+        rows = np.resize(np.arange(first, min(first + _AT_ONCE, len(puzzles))), _AT_ONCE)
         some = puzzles.some(rows)
-        right.append(np.asarray(_are_right(model, some.puzzle, jnp.asarray(some.answers))))
+        right.append((np.asarray(_predict(model, some.puzzle)) == some.answers).all(axis=(1, 2)))
     return float(np.concatenate(right)[: len(puzzles)].mean())
 
 

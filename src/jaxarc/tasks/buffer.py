@@ -5,7 +5,6 @@ A buffer is a few device arrays, so that any number of environments share one co
 
 import abc
 import dataclasses
-import itertools
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -19,7 +18,8 @@ from jaxarc.device_arrays import own_arrays
 from jaxarc.fusion import compiles_for_cpu, compute_once
 from jaxarc.prng import as_typed_key
 from jaxarc.tasks.augmentation import turn_all
-from jaxarc.tasks.raw_task import Pair, RawTask, check_canvas, check_fits, pad_grids
+from jaxarc.tasks.packed_tasks import PackedTasks
+from jaxarc.tasks.raw_task import RawTask, check_canvas, check_fits
 from jaxarc.tasks.registry import register_task
 from jaxarc.types import JaxArcTask, PRNGKey
 
@@ -174,39 +174,35 @@ def pack_tasks(tasks: Sequence[RawTask], grid_shape: tuple[int, int]) -> TaskBuf
     Raises:
         ValueError: there is no task, one does not fit the canvas, or ``grid_shape`` is not a canvas.
     """
-    arrays = packed_pairs(tasks, grid_shape, [task.pairs for task in tasks])
-    counts = {
-        "num_train": np.array([len(task.train) for task in tasks], np.int32),
-        "num_test": np.array([len(task.test) for task in tasks], np.int32),
-    }
-    most_train = max(len(task.train) for task in tasks)
+    if not isinstance(tasks, PackedTasks) or tasks.has_pools:
+        tasks = [RawTask.of_checked_pairs(task.task_id, task.train, task.test) for task in tasks]
+    packed = PackedTasks.of(tasks)
+    arrays = packed_pairs(packed, grid_shape)
+    num_train, num_test, _ = packed.counts.T.astype(np.int32)
+    counts = {"num_train": num_train, "num_test": num_test}
+    most_train = int(num_train.max())
     return TaskBuffer(**jax.device_put(arrays | counts), grid_shape=check_canvas(grid_shape), most_train=most_train)
 
 
-def packed_pairs(
-    tasks: Sequence[RawTask], grid_shape: tuple[int, int], pairs: Sequence[Sequence[Pair]]
-) -> dict[str, Any]:
-    """Lay the pairs of each task out in NumPy, for one transfer, by the names of their fields; register the ids.
+def packed_pairs(tasks: PackedTasks, grid_shape: tuple[int, int]) -> dict[str, Any]:
+    """Lay all pairs of each task out in NumPy, for one transfer, by the names of their fields; register the ids.
 
     Raises:
         ValueError: there is no task, one does not fit the canvas, or ``grid_shape`` is not a canvas.
     """
     if not tasks:
         raise ValueError("a task buffer needs at least one task, got none; pass the tasks to play")
-    height, width = check_canvas(grid_shape)
-    for task in tasks:
-        check_fits(task, (height, width))
-    inputs, outputs = (
-        pad_grids([pair[side] for of_task in pairs for pair in of_task], (height, width)).reshape(-1, height * width)
-        for side in (0, 1)
-    )
+    shape = check_canvas(grid_shape)
+    if (too_large := tasks.first_too_large(shape)) is not None:
+        check_fits(too_large, shape)
+    inputs, outputs = tasks.padded(shape)
     # Running sums of the counts: tasks of 4, 4 and 3 pairs begin at 0, 4 and 8.
-    first_pair = itertools.accumulate((len(of_task) for of_task in pairs[:-1]), initial=0)
+    num_pairs = tasks.counts.sum(axis=1)
     return {
         "inputs": inputs,
         "outputs": outputs,
-        "first_pair": np.array(list(first_pair), np.int32),
-        "registry_index": np.array([register_task(task.task_id) for task in tasks], np.int32),
+        "first_pair": (np.cumsum(num_pairs) - num_pairs).astype(np.int32),
+        "registry_index": np.array([register_task(task_id) for task_id in tasks.task_ids], np.int32),
     }
 
 

@@ -12,6 +12,7 @@ from jaxarc.constants import MAX_TRACKED_PAIRS
 from jaxarc.device_arrays import own_arrays
 from jaxarc.prng import as_typed_key, to_index
 from jaxarc.tasks.buffer import TaskGenerator, packed_pairs
+from jaxarc.tasks.packed_tasks import PackedTasks
 from jaxarc.tasks.raw_task import NUM_SHOWN, RawTask, check_canvas
 from jaxarc.types import PRNGKey
 
@@ -86,18 +87,19 @@ def pack_pool_tasks(
     for name, count in (("num_train", num_train), ("num_test", num_test)):
         if not 1 <= count <= MAX_TRACKED_PAIRS:
             raise ValueError(f"{name} must be in 1..{MAX_TRACKED_PAIRS}, got {count}; change it")
-    for task in tasks:
-        if len(task.all_pairs) < num_train + num_test:
+    packed = PackedTasks.of(tasks)
+    pair_count = packed.counts.sum(axis=1).astype(np.int32)
+    for task_id, count in zip(packed.task_ids, pair_count.tolist(), strict=True):
+        if count < num_train + num_test:
             raise ValueError(
-                f"task {task.task_id!r} has {len(task.all_pairs)} pairs, and an episode draws {num_train} + "
-                f"{num_test}; lower num_train, or leave the task out"
+                f"task {task_id!r} has {count} pairs, and an episode draws {num_train} + {num_test}; lower num_train, "
+                "or leave the task out"
             )
-    arrays = packed_pairs(tasks, grid_shape, [task.all_pairs for task in tasks])
-    pair_count = np.array([len(task.all_pairs) for task in tasks], np.int32)
+    arrays = packed_pairs(packed, grid_shape)
     return PairPool(
         **jax.device_put(arrays | {"pair_count": pair_count}),
         grid_shape=check_canvas(grid_shape),
         num_train=num_train,
         num_test=num_test,
-        most_pairs=max(len(task.all_pairs) for task in tasks),
+        most_pairs=int(pair_count.max()),
     )

@@ -132,6 +132,16 @@ class Graph {
     return list[0];
   }
 
+  // Forget all images, and what words make of them, but keep the memory; where there are no states.
+  void forget() {
+    store_.clear();
+    for (Word& word : words_) {
+      word.known.clear();
+      word.parts.clear();
+    }
+    for (std::vector<int64_t>& values : features_) values.clear();
+  }
+
   // Add the state of the inputs.
   void start(const int32_t* numbers) {
     std::vector<List> lists(static_cast<size_t>(num_inputs_));

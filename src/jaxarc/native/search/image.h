@@ -4,6 +4,7 @@
 // there at all, so a kernel is one loop over height * width bytes, which the compiler turns into vector instructions.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -88,6 +89,11 @@ class HashIndex {
     return {slot.number, true};
   }
 
+  void clear() {
+    slots_.assign(kSlots, Slot{0, kNone});
+    count_ = 0;
+  }
+
   // Return the number of a hash, or kNone.
   int32_t known(uint64_t hash) const { return slots_[place_of(hash)].number; }
 
@@ -113,7 +119,8 @@ class HashIndex {
     }
   }
 
-  std::vector<Slot> slots_ = std::vector<Slot>(1024, Slot{0, kNone});
+  static constexpr size_t kSlots = 1024;
+  std::vector<Slot> slots_ = std::vector<Slot>(kSlots, Slot{0, kNone});
   int64_t count_ = 0;
 };
 
@@ -136,6 +143,13 @@ class ImageStore {
     const auto [number, is_new] = index_.number(hash);
     if (is_new) images_.push_back({image, kept(image)});
     return number;
+  }
+
+  void clear() {
+    blocks_.resize(std::min<size_t>(blocks_.size(), 1));
+    used_ = blocks_.empty() ? kBlock : 0;
+    images_.clear();
+    index_.clear();
   }
 
  private:

@@ -4,8 +4,9 @@
 // What a rule does on fixed probe grids is its hash, so that two texts that do the same are one rule.
 #pragma once
 
-#include <unordered_set>
+#include <unordered_map>
 
+#include <algorithm>
 #include "pieces.h"
 
 namespace jaxarc::search {
@@ -50,6 +51,10 @@ struct Answer {
     const auto size = static_cast<uint64_t>(height * kLargest + width);
     return hash_of(cells, static_cast<size_t>(height * width), mixed(seed, size));
   }
+
+  bool operator==(const Answer& other) const {
+    return height == other.height && width == other.width && std::equal(cells, cells + height * width, other.cells);
+  }
 };
 
 // Grids of tasks, from which scenes are drawn.
@@ -71,31 +76,28 @@ class RuleMaker {
       functions_.back().push_back(word);
     }
     Draws draws(0);  // of any seed the same
-    while (static_cast<int64_t>(probes_.size()) < num_probes) probes_.push_back(scene(draws, task(draws)));
+    probes_.resize(static_cast<size_t>(num_probes));
+    for (Picture& probe : probes_) scene(draws, task(draws), nullptr, probe);
   }
 
   // Try rules; call `take(rule, scenes, answers)` for each that makes a task.
   template <typename Take>
   void make(uint64_t key, int64_t count, Take take) {
     Draws draws(key);
-    std::vector<int32_t> scenes;
-    std::unordered_set<uint64_t> of_one_word;
     std::array<Answer, kRulePairs> answers;
     for (int64_t candidate = 0; candidate < count; candidate++) {
       if (candidate % kCandidatesOfScenes == 0) {
-        scenes = different_scenes(draws);
-        if (scenes.empty()) return;
-        of_one_word = answers_of_one_word(scenes);
+        if (!draw_scenes(draws)) return;
+        words_by_answer_.clear();
+        put(scenes_);
       }
       Rule rule = drawn(draws);
-      if (!makes_task(rule, scenes, answers)) continue;
-      if (rule.words[1] != kNone && of_one_word.count(joint_hash(answers)) > 0) continue;
-      if (has_idle_word(rule, scenes, joint_hash(answers))) continue;
-      if (find_hash(rule)) take(rule, scenes, answers);
+      if (!makes_task(rule, answers) || has_idle_word(rule, answers)) continue;
+      if (rule.words[1] != kNone && is_one_word(answers)) continue;
+      if (find_hash(rule)) take(rule, scenes_, answers);
+      put(scenes_);
     }
   }
-
-  const Image& image(int32_t number) const { return graph_.images()[number]; }
 
  private:
   // Draw first a function and then its arguments, as some have a hundred of them; the last word makes an image.
@@ -119,15 +121,14 @@ class RuleMaker {
 
   size_t task(Draws& draws) { return static_cast<size_t>(draws.below(sources_.num_tasks)); }
 
-  // An input of a task, turned or mirrored; its colors but 0 are exchanged if there is a table of them.
-  int32_t scene(Draws& draws, size_t task, const Cell* colors = nullptr) {
+  // Draw an input of a task, turned or mirrored; its colors but 0 are exchanged if there is a table of them.
+  void scene(Draws& draws, size_t task, const Cell* colors, Picture& picture) {
     const int32_t first = sources_.members[task];
     const auto grid = first + draws.below(static_cast<size_t>(sources_.members[task + 1] - first));
     const int height = sources_.sizes[2 * grid], width = sources_.sizes[2 * grid + 1];
     const Cell* cells = sources_.cells + sources_.first[grid];
     const int turn = draws.below(8);
     const bool is_turned = turn >= 4;
-    Picture picture;
     static_cast<Box&>(picture) = {0, 0, is_turned ? width : height, is_turned ? height : width};
     draw(picture, [&](int r, int c) {
       if (is_turned) std::swap(r, c);
@@ -135,29 +136,41 @@ class RuleMaker {
       const Cell cell = cells[row * width + column];
       return colors == nullptr ? cell : colors[cell];
     });
-    return graph_.images().add(picture.image());
   }
 
-  // Four different inputs of one task, in the same colors; none if no task has them.
-  std::vector<int32_t> different_scenes(Draws& draws) {
+  // Draw four different inputs of one task, in the same colors; false if no task has them.
+  bool draw_scenes(Draws& draws) {
     for (int turn = 0; turn < kTaskTries; turn++) {
       Cell colors[kColors] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
       for (size_t i = kColors - 1; i > 1; i--) std::swap(colors[i], colors[1 + draws.below(i)]);
       const size_t chosen = task(draws);
-      std::vector<int32_t> scenes;
-      for (int tried = 0; tried < kSceneTries && scenes.size() < kRulePairs; tried++) {
-        const int32_t number = scene(draws, chosen, colors);
-        if (std::find(scenes.begin(), scenes.end(), number) == scenes.end()) scenes.push_back(number);
+      size_t found = 0;
+      for (int tried = 0; tried < kSceneTries && found < kRulePairs; tried++) {
+        Picture& own = scenes_[found];
+        scene(draws, chosen, colors, own);
+        found += std::none_of(scenes_.begin(), scenes_.begin() + found, [&](const Picture& other) {
+          return static_cast<const Box&>(other) == own && std::equal(own.cells, own.cells + own.size(), other.cells);
+        });
       }
-      if (scenes.size() == kRulePairs) return scenes;
+      if (found == kRulePairs) return true;
     }
-    return {};
+    return false;
   }
 
-  // Write what a rule answers; return whether it is a grid of the canvas.
+  // Let the graph hold nothing but some grids, whose numbers are 0, 1, ... if they differ.
+  template <typename Pictures>
+  void put(const Pictures& pictures) {
+    graph_.forget();
+    numbers_.clear();
+    for (const Picture& picture : pictures) numbers_.push_back(graph_.images().add(picture.image()));
+  }
+
+  const Image& image(int32_t number) const { return graph_.images()[number]; }
+
+  // Write what a rule answers to a grid of the graph; return whether it is a grid of the canvas.
   bool answer(const Rule& rule, int32_t input, Answer& answer) {
     answer.height = answer.width = 0;
-    int32_t number = graph_.made(rule.words.data(), kMostWords, input);
+    const int32_t number = graph_.made(rule.words.data(), kMostWords, input);
     if (number == kNone) return false;
     const Image& made = image(number);
     const Box& size = rule.is_placed ? image(input) : made;
@@ -169,36 +182,36 @@ class RuleMaker {
   }
 
   // Whether all answers are grids of several colors that differ from their inputs and from one another.
-  bool makes_task(const Rule& rule, const std::vector<int32_t>& scenes, std::array<Answer, kRulePairs>& answers) {
-    std::array<uint64_t, kRulePairs> hashes;
+  bool makes_task(const Rule& rule, std::array<Answer, kRulePairs>& answers) {
     for (size_t i = 0; i < kRulePairs; i++) {
-      if (!answer(rule, scenes[i], answers[i])) return false;
+      if (!answer(rule, numbers_[i], answers[i])) return false;
       const Answer& own = answers[i];
       const Cell* end = own.cells + own.height * own.width;
       if (std::all_of(own.cells, end, [&](Cell cell) { return cell == own.cells[0]; })) return false;
-      const Image& input = image(scenes[i]);
+      const Picture& input = scenes_[i];
       const bool is_as_large = own.height == input.height && own.width == input.width;
       if (is_as_large && std::equal(own.cells, end, input.cells)) return false;
-      hashes[i] = own.hash(0);
-      if (std::find(hashes.begin(), hashes.begin() + i, hashes[i]) != hashes.begin() + i) return false;
+      if (std::find(answers.begin(), answers.begin() + i, own) != answers.begin() + i) return false;
     }
     return true;
   }
 
-  static uint64_t joint_hash(const std::array<Answer, kRulePairs>& answers) {
-    uint64_t hash = 0;
-    for (const Answer& one : answers) hash = one.hash(hash);
-    return hash;
+  // Whether a rule answers the scenes from one on with some answers.
+  bool makes(const Rule& rule, const std::array<Answer, kRulePairs>& answers, size_t first) {
+    Answer own;
+    for (size_t i = first; i < kRulePairs; i++) {
+      if (!answer(rule, numbers_[i], own) || !(own == answers[i])) return false;
+    }
+    return true;
   }
 
   // Whether the program makes the same answers without one of its words.
-  bool has_idle_word(const Rule& rule, const std::vector<int32_t>& scenes, uint64_t hash) {
-    std::array<Answer, kRulePairs> answers;
+  bool has_idle_word(const Rule& rule, const std::array<Answer, kRulePairs>& answers) {
     for (size_t left_out = 0; left_out < kMostWords && rule.words[left_out] != kNone; left_out++) {
       Rule shorter = rule;
       std::copy(rule.words.begin() + left_out + 1, rule.words.end(), shorter.words.begin() + left_out);
       shorter.words.back() = kNone;
-      if (makes_image(shorter) && makes_task(shorter, scenes, answers) && joint_hash(answers) == hash) return true;
+      if (makes_image(shorter) && makes(shorter, answers, 0)) return true;
     }
     return false;
   }
@@ -214,26 +227,32 @@ class RuleMaker {
     return !is_list && rule.words[0] != kNone;
   }
 
-  std::unordered_set<uint64_t> answers_of_one_word(const std::vector<int32_t>& scenes) {
-    std::unordered_set<uint64_t> found;
-    std::array<Answer, kRulePairs> answers;
+  // Whether a single word makes the answers: of those that make the first one.
+  bool is_one_word(const std::array<Answer, kRulePairs>& answers) {
+    if (words_by_answer_.empty()) find_words_by_answer();
+    const auto [first, last] = words_by_answer_.equal_range(answers[0].hash(0));
+    return std::any_of(first, last, [&](const auto& found) { return makes(found.second, answers, 1); });
+  }
+
+  void find_words_by_answer() {
+    Answer own;
     Rule rule;
     rule.words.fill(kNone);
     for (rule.words[0] = 0; rule.words[0] < graph_.num_words(); rule.words[0]++) {
-      if (!graph_.takes(rule.words[0], false) || graph_.makes_list(rule.words[0], false)) continue;
+      if (!makes_image(rule)) continue;
       for (bool is_placed : {false, true}) {
         rule.is_placed = is_placed;
-        if (makes_task(rule, scenes, answers)) found.insert(joint_hash(answers));
+        if (answer(rule, numbers_[0], own)) words_by_answer_.emplace(own.hash(0), rule);
       }
     }
-    return found;
   }
 
   // Find the hash of what a rule does on the probe grids; false where it answers too few of them.
   bool find_hash(Rule& rule) {
+    put(probes_);
     int num_answers = 0;
     Answer own;
-    for (int32_t probe : probes_) {
+    for (int32_t probe : numbers_) {
       num_answers += answer(rule, probe, own);
       rule.hash = own.hash(rule.hash);
     }
@@ -244,7 +263,10 @@ class RuleMaker {
   Sources sources_;
   int canvas_;
   std::vector<std::vector<int32_t>> functions_;  // the words of each
-  std::vector<int32_t> probes_;
+  std::vector<Picture> probes_;
+  std::array<Picture, kRulePairs> scenes_;
+  std::vector<int32_t> numbers_;                          // of the grids that the graph holds
+  std::unordered_multimap<uint64_t, Rule> words_by_answer_;  // of one word each, by the hash of the first answer
 };
 
 }  // namespace jaxarc::search

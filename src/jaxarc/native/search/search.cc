@@ -225,26 +225,27 @@ int64_t jaxarc_search_growth(int64_t num_pairs, const int32_t* sizes, const Cell
   return static_cast<int64_t>(rules.size());
 }
 
-// Try rules on scenes of the given tasks. Write of each that makes a task its hash, words and place, the sizes of
-// its inputs and answers in turn, and their cells one after the other; return how many there are.
+// Try batches of rules on scenes of the given tasks. Write of each that makes a task its hash, words and place, the sizes
+// of its inputs and answers in turn, and their cells one after the other; return how many there are.
 int64_t jaxarc_search_rules(void* graph, const int32_t* functions, int32_t canvas, int64_t num_probes,
                             int64_t num_tasks, const int32_t* members, const int32_t* sizes, const int64_t* first,
-                            const Cell* cells, uint64_t key, int64_t count, uint64_t* hashes,
-                            int32_t* words, int32_t* found_sizes, Cell* found_cells) {
+                            const Cell* cells, uint64_t key, int64_t num_batches, int64_t count,
+                            uint64_t* hashes, int32_t* words, int32_t* found_sizes, Cell* found_cells) {
   const Sources sources = {cells, sizes, first, members, static_cast<size_t>(num_tasks)};
   RuleMaker maker(graph_at(graph), sources, functions, canvas, num_probes);
   const uint64_t* begin = hashes;
-  maker.make(key, count, [&](const Rule& rule, const auto& scenes, const auto& answers) {
+  const auto take = [&](const Rule& rule, const auto& scenes, const auto& answers) {
     *hashes++ = rule.hash;
     words = std::copy(rule.words.begin(), rule.words.end(), words);
     *words++ = rule.is_placed;
     for (size_t i = 0; i < kRulePairs; i++) {
-      const Image& input = maker.image(scenes[i]);
+      const Picture& input = scenes[i];
       for (int side : {input.height, input.width, answers[i].height, answers[i].width}) *found_sizes++ = side;
       found_cells = std::copy_n(input.cells, input.size(), found_cells);
       found_cells = std::copy_n(answers[i].cells, answers[i].height * answers[i].width, found_cells);
     }
-  });
+  };
+  for (int64_t batch = 0; batch < num_batches; batch++) maker.make(key + static_cast<uint64_t>(batch), count, take);
   return hashes - begin;
 }
 
