@@ -49,7 +49,6 @@ def main() -> None:
     parser.add_argument("--count", type=int, help="test inputs, drawn with a fixed seed; by default all")
     parser.add_argument("--seconds", type=float, default=1.5, help="CPU time of each")
     parser.add_argument("--dataset", default="arc-agi-1/training")
-    parser.add_argument("--guidance", default="none", help="weights of jaxarc train surrogate=search")
     parser.add_argument("--json", type=Path, help="file for what each one gets")
     parser.add_argument("--against", type=Path, help="such a file of another version: what is won and lost")
     arguments = parser.parse_args()
@@ -66,7 +65,7 @@ def main() -> None:
     ]
     random.Random(0).shuffle(questions)
     before = json.loads(arguments.against.read_text()) if arguments.against else {}
-    config = SearchConfig(seconds=arguments.seconds, guidance=arguments.guidance)
+    config = SearchConfig(seconds=arguments.seconds)
     count_cpu_time()
     rows: dict[str, dict] = {}
     for task_id, index in questions[: arguments.count]:

@@ -322,8 +322,6 @@ CALLS: Final[dict[str, str]] = {
     "RulesConfig(measured=())": "ConfigValidationError: measured",
     "RulesConfig(side=31)": "ConfigValidationError: side | 31",
     "ParentSetsConfig(models_per_batch=0)": "ConfigValidationError: models_per_batch | 0",
-    "SearchExpertConfig(measured=())": "ConfigValidationError: measured | rules/train-words",
-    'solve([([[1]], [[1]])], [[1]], SearchConfig(guidance="no.npz"))': "GuidanceError: no.npz",
     "LookaheadConfig(temperature=0.0)": "ConfigValidationError: temperature | 0.0",
     "LookaheadConfig(episode_steps=3)": "ConfigValidationError: episode_steps | num_examples | 256",
     "StructuralModelConfig(num_variables=0)": "ConfigValidationError: num_variables",
@@ -482,12 +480,12 @@ NOTHING_TO_REFUSE: Final[dict[str, str]] = {
             "ProceduralTasks "
             "Recording Report Rollout Score TaskBuffer TaskRow TaskStatistics Timing MetricTotals TrainingPairs "
             "TrainingState TrainingBatchJAX GraphBatch Checkpoints RunFolder TrainResult LookaheadTask MeshPlacement "
-            "RulesTask SearchExpertTask "
+            "RulesTask "
             "StructuralModelsTask SurrogateAgent SurrogateExperiment SurrogateReport clip_coordinates "
             "edge_loss make_task train_surrogate"
         ),
         _OURS: (
-            "CandidateScorer WordScorer CountingScorer EdgeScorer EditAgent GameAgent GymnasiumGame RandomPolicy "
+            "CandidateScorer CountingScorer EdgeScorer EditAgent GameAgent GymnasiumGame RandomPolicy "
             "SubmitPolicy action_numbers actions_of locate_run "
             "apply_counts best_first candidates_of choose_box count_episodes count_played_tasks "
             "create_adaptive_train_step create_jax_surrogate_train_step create_run_folder create_surrogate_train_step "

@@ -8,7 +8,7 @@ from jaxarc.agents import Report
 from jaxarc.cli.presenter import LiveReports
 from jaxarc.cli.settings import read_experiment
 from jaxarc.runs import RunFolder
-from jaxarc.runs.kind import kind_of, no_bar
+from jaxarc.runs.kind import kind_of
 from jaxarc.runs.presentation import mean_number, mean_share, range_share
 
 
@@ -21,7 +21,7 @@ def shown(num_seeds, *reports):
         ]
     )
     kind = kind_of(experiment)
-    presentation = kind.presentation(kind.load(experiment, no_bar), RunFolder(Path()))
+    presentation = kind.presentation(kind.load(experiment), RunFolder(Path()))
     progress = LiveReports(presentation, num_seeds, Console(file=output, width=200))
     for report in reports:
         progress.write(report)

@@ -62,7 +62,7 @@ def session(experiment: Experiment) -> Iterator[None]:
         yield
 
 
-def load(experiment: Experiment, bar: Bar) -> AgentTraining:
+def load(experiment: Experiment) -> AgentTraining:
     """Load the pairs that agents learn from and are evaluated on."""
     return AgentTraining(without_place(experiment), measured_pairs(experiment))
 

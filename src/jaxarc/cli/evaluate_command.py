@@ -33,7 +33,7 @@ from jaxarc.files import locate_run
 
 SEARCH: Final = "search"  # the agent that is a program search and plays no episode
 PLAIN_AGENTS: Final = ("random", "submit", "painter")  # which need no file
-_OF_SEARCH: Final = ("minutes", "max_cost", "megabytes", "guidance")
+_OF_SEARCH: Final = ("minutes", "max_cost", "megabytes")
 _OF_SOLVERS: Final = ("seconds",)  # the search is one
 _PLACES: Final = ("processes", "on", "shards", "slurm")
 _OF_RUNS: Final = ("checkpoint", "agent_seed", "precision", "network", "reward")
@@ -129,9 +129,6 @@ def evaluate(
         typer.Option(min=0, max=12, help="For search: cost of a piece, 6 for three functions."),
     ] = None,
     megabytes: Annotated[int | None, typer.Option(min=1, help="For search: memory of one test input.")] = None,
-    guidance: Annotated[
-        str | None, typer.Option(help="For search: weights of jaxarc train surrogate=search; likely words come first.")
-    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -206,7 +203,7 @@ def evaluate(
         assert score is not None
         scored = evaluation.score_file(score, attempts, tasks)
     elif agent == SEARCH:
-        limits = {"seconds": seconds, "max_cost": max_cost, "megabytes": megabytes, "guidance": guidance}
+        limits = {"seconds": seconds, "max_cost": max_cost, "megabytes": megabytes}
         search = SearchConfig(answers=attempts, **{name: one for name, one in limits.items() if one is not None})
         assert folder is not None
         scored = evaluation.search(tasks, search, place, minutes, folder, quiet)

@@ -1,7 +1,6 @@
 """What ``jaxarc evaluate`` does once its options are read: find the agent, play or score, write files, print tables."""
 
 import contextlib
-import functools
 import hashlib
 import inspect
 import json
@@ -64,7 +63,7 @@ def evaluate_run(
         )
     saved = SavedRun.open(folder, checkpoint)
     kind = kind_of(experiment)
-    training = kind.load(experiment, functools.partial(progress_bar, is_shown=not quiet))
+    training = kind.load(experiment)
     show_results(kind.saved(saved).evaluate(training, precision, overrides), folder, Console(quiet=quiet))
 
 

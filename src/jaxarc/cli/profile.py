@@ -8,7 +8,7 @@ import jax
 import typer
 from rich.console import Console
 
-from jaxarc.cli.console import ConfigOption, JsonOption, escape, number_table, print_json, progress_bar
+from jaxarc.cli.console import ConfigOption, JsonOption, escape, number_table, print_json
 from jaxarc.cli.settings import read_experiment, with_own_parts
 from jaxarc.profiling import memory_report, trace
 from jaxarc.runs.kind import kind_of
@@ -87,4 +87,4 @@ def profile_memory(overrides: _Overrides = None, config: ConfigOption = None, as
 
 def _training_of(overrides: list[str] | None, config: Path | None) -> Trainable:
     experiment = read_experiment(list(map(with_own_parts, overrides or [])), config)
-    return kind_of(experiment).load(experiment, progress_bar)
+    return kind_of(experiment).load(experiment)

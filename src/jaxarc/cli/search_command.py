@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 from collections import defaultdict
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import typer
@@ -32,8 +32,6 @@ from jaxarc.search.rounds import search_at
 from jaxarc.search.words import function_rows
 from jaxarc.tasks.raw_task import RawTask
 
-_EXPECTED: Final = 5  # words that are printed
-
 
 def _print_functions(asked: bool) -> None:
     if asked:
@@ -53,9 +51,6 @@ def search(
     max_states: Annotated[
         int, typer.Option(min=1, max=5_000_000, help="Different states of a search.")
     ] = SearchConfig.max_states,
-    guidance: Annotated[
-        str, typer.Option(help="Weights of jaxarc train surrogate=search, by which likely words come first; or none.")
-    ] = SearchConfig.guidance,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help=f"Draw what the best program does: {', '.join(RENDERERS)}."),
@@ -78,7 +73,7 @@ def search(
         jaxarc evaluate FOLDER --agent search     (all tasks of a folder or data set)
     """
     kind = None if output is None else require_kind(output, *RENDERERS)
-    config = SearchConfig(answers=answers, seconds=seconds, max_cost=max_cost, max_states=max_states, guidance=guidance)
+    config = SearchConfig(answers=answers, seconds=seconds, max_cost=max_cost, max_states=max_states)
     tasks, _, task_id = find_task(name, dataset)
     task = tasks.raw_task(task_id)
     if dataset is None and len(tasks) > 1 and name.casefold() not in (task_id.casefold(), task.title.casefold()):
@@ -204,9 +199,6 @@ def _compared(facts: dict[str, Any], answer: np.ndarray) -> dict[str, Any]:
 def _print_result(console: Console, task: RawTask, index: int, result: SearchResult, answer: np.ndarray) -> None:
     limit = ", a limit was reached" if result.is_cut else ""
     console.print(f"\ntest {index}: {result.num_states:,} states in {result.seconds:.1f} s{limit}", style="bold")
-    if result.expected:
-        words = ", ".join(f"{word} {percent(share)}" for word, share in result.expected[:_EXPECTED])
-        console.print(f"expected words: {escape(words)}", soft_wrap=True)
     for number, found in enumerate(result.answers, start=1):
         known = "" if not answer.size else ", right" if np.array_equal(found.answer, answer) else ", wrong"
         console.print(f"\nanswer {number}: {_fit_in_words(found)}{known}")

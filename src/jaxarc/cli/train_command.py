@@ -180,7 +180,7 @@ def learn(experiment: Any, console: Console, resume: RunFolder | None = None) ->
     with kind.session(experiment):
         console = console if is_primary() else Console(quiet=True)
         bar = functools.partial(progress_bar, is_shown=not console.quiet)
-        training = kind.load(experiment, bar)
+        training = kind.load(experiment)
         folder = _shared(lambda: resume or create_run_folder(training.experiment))
         presentation = kind.presentation(training, folder)
         with ensured(lambda: remove_unused(folder)) if resume is None else nullcontext():

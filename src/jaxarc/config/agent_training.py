@@ -306,7 +306,6 @@ class SearchConfig(CheckedConfig):
     seconds: float = limited(30.0, low=0.0)  # after which no function is applied any more
     answers: int = limited(2, low=1, high=100)  # different answers at most
     sizes: int = limited(2, low=1, high=10)  # guesses of the answer's size
-    guidance: str = "trained"  # weights of the package, by which long programs are sought; none; or a path
 
 
 def not_above_learning_rate(final: float, highest: float) -> list[str]:

@@ -11,9 +11,7 @@ from jaxarc.config.build import CheckedConfig, limited
 class SurrogateConfig(CheckedConfig):
     """The expert that a surrogate learns from, and how often a run reports."""
 
-    problem: Literal["parent_sets", "graphs", "lookahead", "search", "rules"] = (
-        "lookahead"  # two of models; three of ARC
-    )
+    problem: Literal["parent_sets", "graphs", "lookahead", "rules"] = "lookahead"  # two of models; three of ARC
     seed: int = limited(0, low=0, high=2**31 - 2)  # seed of weights and examples; held-out examples use seed + 1
     steps_per_report: int = limited(50, low=1)  # after which metrics are reported, as means over these steps
     reports_per_evaluation: int = limited(2, low=1)  # reports between two evaluations on the held-out examples
@@ -119,18 +117,6 @@ class LookaheadConfig(CheckedConfig):
 
 
 @dataclass(frozen=True)
-class SearchExpertConfig(CheckedConfig):
-    """The drawn rules whose words are learned, and those that are measured."""
-
-    learned: str = "rules/train"  # of `jaxarc tasks generate rules train --held-out 500`
-    measured: tuple[str, ...] = ("rules/train-arguments", "rules/train-compositions", "rules/train-words")
-    num_examples: int = limited(32, low=1)  # B, of a batch
-
-    def validate(self) -> list[str]:
-        return _no_set(self.measured)
-
-
-@dataclass(frozen=True)
 class RulesConfig(CheckedConfig):
     """The tasks whose answers are predicted: the rules to learn from, and those to measure."""
 
@@ -141,7 +127,7 @@ class RulesConfig(CheckedConfig):
     hidden_size: int = limited(48, low=2)  # units of the predictor's layers
 
     def validate(self) -> list[str]:
-        return _no_set(self.measured)
+        return [] if self.measured else ["measured must name a set at least, such as rules/train-words"]
 
 
 @dataclass(frozen=True)
@@ -172,7 +158,3 @@ def _not_divided(config: CheckedConfig, divisor: str, names: tuple[str, ...]) ->
     each = getattr(config, divisor)
     sizes = {name: getattr(config, name) for name in names}
     return [f"{divisor} must divide {name}, got {each} and {size}" for name, size in sizes.items() if size % each]
-
-
-def _no_set(measured: tuple[str, ...]) -> list[str]:
-    return [] if measured else ["measured must name a set at least, such as rules/train-words"]

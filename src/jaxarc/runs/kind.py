@@ -23,11 +23,6 @@ Bar: TypeAlias = Callable[[str], AbstractContextManager[Callable[[int, int | Non
 """From what is counted to a progress bar, which receives how many are done, and of how many."""
 
 
-def no_bar(what: str) -> AbstractContextManager[Callable[[int, int | None], None]]:
-    """Show nothing."""
-    return nullcontext(lambda done, of: None)
-
-
 class Kind(Protocol):
     """The functions of a kind's module."""
 
@@ -35,7 +30,7 @@ class Kind(Protocol):
         """Make the devices that a run learns on, and be one of its processes; raise ConfigValidationError otherwise."""
         ...
 
-    def load(self, experiment: Any, bar: Bar) -> Trainable:
+    def load(self, experiment: Any) -> Trainable:
         """Load what is learned from and measured; raise ConfigValidationError where there is nothing of the kind."""
         ...
 

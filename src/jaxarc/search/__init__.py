@@ -1,6 +1,5 @@
 """Search programs that explain the demonstrations of a task, and answer test inputs whose outputs nobody shows."""
 
-from jaxarc.search.guidance import GuidanceError, GuidanceWarning
 from jaxarc.search.programs import GridProgram, ProgramError
 from jaxarc.search.rounds import Question, search_all
 from jaxarc.search.solve import Found, SearchResult, solve
@@ -9,8 +8,6 @@ from jaxarc.search.words import Word, WordError
 __all__ = [
     "Found",
     "GridProgram",
-    "GuidanceError",
-    "GuidanceWarning",
     "ProgramError",
     "Question",
     "SearchResult",

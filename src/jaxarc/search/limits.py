@@ -13,8 +13,6 @@ class Limits(NamedTuple):
     # Costs of states. Another image word costs 2, and there are about 150.
     first_cost: int = 2  # one image word: a look at all that is simple, in a tenth of a second
     second_cost: int = 4  # two image words: seconds; all namings and sides come before states that cost more
-    # The likeliest twelfth of the words makes 300 to 3,000 states up to cost 8, where all make 20,000 up to cost 4.
-    likely: tuple[tuple[float, int], ...] = ((1 / 12, 6), (1 / 6, 6), (1 / 12, 8), (1 / 3, 6), (1 / 6, 8), (1 / 12, 10))
     ranked_cost: int = 3  # with colors named by rank: the time goes to the other namings, which explain more
 
     # Costs of candidates, and the charges for what is often wrong though it fits.

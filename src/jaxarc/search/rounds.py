@@ -20,7 +20,6 @@ import numpy as np
 from jaxarc.config import SearchConfig
 from jaxarc.config.agent_training import MAX_COST, MAX_STATES
 from jaxarc.jobs import Job, Outcome, Place, Processes, host_cores, host_memory, run
-from jaxarc.search.guidance import guide_of
 from jaxarc.search.search_library import search_library
 from jaxarc.search.solve import Pair, SearchResult, TaskSearch, nothing_found, solve
 
@@ -59,13 +58,12 @@ def search_all(
 
     Raises:
         ValueError: there is no process.
-        GuidanceError: ``config.guidance`` is no weights.
         NativeLibraryError: the library of the search is neither installed nor can it be built.
         JobsError: no process comes up.
     """
     if processes < 1:
         raise ValueError(f"processes must be at least 1, got {processes}")
-    config = _checked(config)
+    search_library()  # built, if need be, before the clock and the processes start
     with _places(processes) as do:
         if minutes is not None:
             config = replace(config, max_cost=MAX_COST, max_states=MAX_STATES)  # so that time and memory alone end it
@@ -99,14 +97,14 @@ def search_at(
         about: the name of the tasks.
 
     Raises:
-        GuidanceError, NativeLibraryError: as :func:`search_all`.
+        NativeLibraryError: as :func:`search_all`.
         JobsError, OSError: as :func:`jaxarc.jobs.run`.
     """
     if minutes is not None and place.engine == "local":
         for question, result in search_all(questions, config, place.shards, minutes):
             yield question, result.as_dict()
         return
-    config = _checked(config)
+    search_library()  # built, if need be, before the clock and the processes start
     settings = {"the tasks": about, **asdict(config), "minutes": minutes}
     if minutes is None:
         parts = [[one] for one in questions]
@@ -132,12 +130,6 @@ def _search_part(
     questions = [Question("", index, *one) for index, one in enumerate(part)]
     found = search_all(questions, config, processes or host_cores(), minutes)
     return [result.as_dict() for _, result in sorted(found, key=lambda both: both[0].test_index)]
-
-
-def _checked(config: SearchConfig) -> SearchConfig:
-    """Load what a search needs before the clock and the processes start, and only here say why there is no guidance."""
-    search_library()
-    return replace(config, guidance="none") if guide_of(config.guidance) is None else config
 
 
 _Do: TypeAlias = Callable[[Sequence[Job]], Iterator[Outcome]]

@@ -14,10 +14,8 @@ import numpy as np
 from jaxtyping import Int8
 
 from jaxarc.config import SearchConfig
-from jaxarc.search.descriptions import Described, describe
 from jaxarc.search.graph import OutputCells, StateGraph
 from jaxarc.search.growth import find_growth
-from jaxarc.search.guidance import expected_words, guide_of, likely_words
 from jaxarc.search.limits import LIMITS
 from jaxarc.search.object_rules import find_object_rules
 from jaxarc.search.orientations import ORIENTATIONS, turned, turned_back
@@ -27,7 +25,7 @@ from jaxarc.search.programs import RECOLORS, GridProgram, ProgramError, SizeRule
 from jaxarc.search.search_library import search_library
 from jaxarc.search.tables import find_near_tables, find_tables
 from jaxarc.search.templates import find_templates
-from jaxarc.search.words import LARGEST, Word, vocabulary
+from jaxarc.search.words import LARGEST, vocabulary
 from jaxarc.tasks.raw_task import check_grid, check_pairs
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -64,7 +62,6 @@ class SearchResult:
     num_applied: int  # states that words made, with those that were known
     is_cut: bool  # whether a limit was reached
     seconds: float
-    expected: tuple[tuple[str, float], ...] = ()  # the words that guidance found likeliest, with their probabilities
     fault: str | None = None  # why there was no search: its process died
 
     def as_dict(self) -> dict[str, Any]:
@@ -74,7 +71,6 @@ class SearchResult:
             "seconds": round(self.seconds, 2),
             "states_applied": self.num_applied,
             "at_a_limit": self.is_cut,
-            "expected": dict(self.expected),
             "fault": self.fault,
             "answers": [
                 {
@@ -107,11 +103,7 @@ def solve(
 
     Raises:
         TaskFormatError: there is no demonstration, or a grid breaks a rule of the format.
-        GuidanceError: ``config.guidance`` is no weights.
         NativeLibraryError: the library of the search is neither installed nor can it be built.
-
-    Warns:
-        GuidanceWarning: the weights are of another vocabulary, so the search is unguided.
     """
     return TaskSearch(train, test_input, config).go_on(config.seconds, on_progress)
 
@@ -126,13 +118,10 @@ class TaskSearch:
         self._train = check_pairs([(source, target) for source, target in train], "search", "train")
         self._test_input = check_grid(test_input, "search, test input")
         search_library()  # built, if need be, before the clock starts
-        self._guide = guide_of(config.guidance)
         self._config = config
         self._clock = _Clock()
         self._found: list[Found] = []
         self._views: dict[tuple[Any, ...], _View] = {}
-        self._log_probs: np.ndarray | None = None  # of words, by guidance
-        self._expected: tuple[tuple[str, float], ...] = ()
         self.seconds = 0.0  # that it has had
         self._left = list(self._stages())  # what is to be done
 
@@ -170,7 +159,7 @@ class TaskSearch:
         num_states, num_applied = sum(map(len, graphs)), sum(graph.num_applied for graph in graphs)
         is_cut = clock.is_over() or any(graph.is_full or graph.is_late for graph in graphs)
         self.seconds += time.monotonic() - clock.began
-        return SearchResult(tuple(answers), tuple(found), num_states, num_applied, is_cut, self.seconds, self._expected)
+        return SearchResult(tuple(answers), tuple(found), num_states, num_applied, is_cut, self.seconds)
 
     def _stages(self) -> Iterator[Callable[["TaskSearch"], None]]:
         """Yield what is done one after the other, until a program is sure.
@@ -185,8 +174,6 @@ class TaskSearch:
         for naming in namings:
             yield partial(cls._look, cost=limits.first_cost, recolor=naming, is_first=True)
             yield partial(cls._look, cost=limits.second_cost, recolor=naming, is_last=True)
-        for share, cost in limits.likely if self._guide is not None else ():
-            yield partial(cls._look_deeper, share=share, cost=cost)
         for side in sides:
             yield partial(cls._look, cost=limits.first_cost, orient=side, is_first=True)
         # A program that misses a demonstration is less likely than a simple one from a side, and more than a long one.
@@ -233,22 +220,6 @@ class TaskSearch:
             self._found += view.answers(most, is_last)
             if view.knows_size or view.graph.frame >= LARGEST or _is_sure(self._found):
                 return
-
-    def _look_deeper(self, share: float, cost: int) -> None:
-        """Add what programs of more words explain, made of the likeliest share of the words alone."""
-        most = min(cost, self._config.max_cost)
-        if self._guide is None or most <= LIMITS.second_cost or self._clock.is_over():
-            return
-        task = self._train, self._test_input
-        if self._log_probs is None:
-            first = self._view(("none", "none", 1), *task)
-            self._log_probs = self._guide.log_probs(describe(first.graph, self._train))
-            self._expected = expected_words(self._log_probs)
-        words = partial(likely_words, self._log_probs, share=share)
-        view = self._view(("likely", share), *task, likely=words)
-        for more in range(max(view.graph.cost, LIMITS.second_cost) + 1, most + 1):
-            if not _is_sure(self._found):
-                self._found += _fitting(view.answers(more, is_last=False))
 
     def _look_at_all_but_one(self) -> None:
         """Add what programs answer that explain all demonstrations but one, each of which is left out once.
@@ -315,15 +286,6 @@ def nothing_found(train: Sequence[Pair], test_input: np.ndarray, fault: str | No
 
 def _input_itself(train: Sequence[Pair], test_input: np.ndarray) -> Found:
     return Found(test_input.astype(np.int8), None, tuple(False for _ in train), 0.0, 0)
-
-
-def described(train: Sequence[Pair], test_input: np.ndarray) -> Described:
-    """Describe a task as :mod:`jaxarc.search.guidance` sees it, by a search of a cost of at most 2."""
-    clock = _Clock()
-    clock.start(DEFAULT.seconds)
-    view = _View(train, test_input, DEFAULT, clock)
-    view.expand(LIMITS.first_cost)
-    return describe(view.graph, train)
 
 
 def _fitting(found: list[Found]) -> list[Found]:
@@ -400,7 +362,6 @@ class _View:
         orient: str = "none",
         room: int = 1,  # sides of the largest grid that an image may have
         before: Found | None = None,  # what made the inputs
-        likely: Callable[[list[Word]], list[Word]] = list,  # chooses among the words
     ) -> None:
         self._clock = clock
         self._before = before
@@ -427,7 +388,7 @@ class _View:
         grown = [max(height * down, width * right) for down, right in self._scales]
         sides = [side for grid in (*inputs, *outputs) for side in grid.shape]
         frame = min(room * max(*sides, *grown, 3), LARGEST)
-        self.graph = StateGraph(inputs, frame, likely(words), config.max_states)
+        self.graph = StateGraph(inputs, frame, words, config.max_states)
         self._answered: dict[tuple[Any, ...], list[Found]] = {}  # by finders, which no more time would change
         self.begin()
 

@@ -13,7 +13,6 @@ from jaxarc.surrogate.mesh_placement import MeshPlacement, place_weights
 from jaxarc.surrogate.prefetcher import DataPrefetcher
 from jaxarc.surrogate.rules_task import RulesTask, solver_of
 from jaxarc.surrogate.scorers import CandidateScorer, CountingScorer, choose_box
-from jaxarc.surrogate.search_task import SearchExpertTask, WordScorer
 from jaxarc.surrogate.structural_models import describe_samples, draw_graphs, draw_parent_sets
 from jaxarc.surrogate.surrogate_experiment import SurrogateExperiment, SurrogateReport, make_task
 from jaxarc.surrogate.surrogate_task import StructuralModelsTask, SurrogateTask
@@ -42,7 +41,6 @@ __all__ = [
     "LookaheadTask",
     "MeshPlacement",
     "RulesTask",
-    "SearchExpertTask",
     "StructuralModelConfig",
     "StructuralModelsTask",
     "SurrogateAgent",
@@ -54,7 +52,6 @@ __all__ = [
     "SurrogateTrainingConfig",
     "TrainStep",
     "TrainingBatchJAX",
-    "WordScorer",
     "acyclic_threshold",
     "candidates_of",
     "causal_graph",

@@ -15,7 +15,6 @@ from jaxarc.config import (
     LookaheadConfig,
     ParentSetsConfig,
     RulesConfig,
-    SearchExpertConfig,
     StructuralModelConfig,
     SurrogateConfig,
     SurrogateMeshConfig,
@@ -25,10 +24,8 @@ from jaxarc.config import (
 )
 from jaxarc.config.surrogate import MAX_LISTED_VARIABLES
 from jaxarc.experts import missing_for_lookahead
-from jaxarc.runs.kind import Bar, no_bar
 from jaxarc.surrogate.lookahead_task import LookaheadTask
 from jaxarc.surrogate.rules_task import RulesTask
-from jaxarc.surrogate.search_task import SearchExpertTask
 from jaxarc.surrogate.surrogate_task import StructuralModelsTask, SurrogateTask
 
 
@@ -49,7 +46,6 @@ class SurrogateExperiment(CheckedConfig):
     parent_sets: ParentSetsConfig = field(default_factory=ParentSetsConfig)
     graphs: GraphsConfig = field(default_factory=GraphsConfig)
     lookahead: LookaheadConfig = field(default_factory=LookaheadConfig)
-    search_expert: SearchExpertConfig = field(default_factory=SearchExpertConfig)
     rules: RulesConfig = field(default_factory=RulesConfig)
     surrogate_mesh: SurrogateMeshConfig = field(default_factory=SurrogateMeshConfig)
     task: TaskConfig = field(default_factory=TaskConfig)
@@ -141,14 +137,14 @@ class SurrogateReport:
         )
 
 
-def make_task(experiment: SurrogateExperiment, bar: Bar = no_bar) -> SurrogateTask:
+def make_task(experiment: SurrogateExperiment) -> SurrogateTask:
     """Make the task that ``surrogate.problem`` names, with its held-out examples.
 
     Raises:
         UnknownDatasetError, TaskFormatError: see :func:`jaxarc.datasets.load_tasks`.
         ValueError: no task is small enough.
     """
-    return experiment.problem.load(experiment, bar)
+    return experiment.problem.load(experiment)
 
 
 class _Problem(NamedTuple):
@@ -156,7 +152,7 @@ class _Problem(NamedTuple):
 
     expert: str
     learned: str
-    load: Callable[[SurrogateExperiment, Bar], SurrogateTask]
+    load: Callable[[SurrogateExperiment], SurrogateTask]
     check: Callable[[SurrogateExperiment], list[str]]  # what it cannot take
     batch: str  # the fields whose product is the number of examples in a batch
 
@@ -206,36 +202,29 @@ _PROBLEMS: Final = {
     "parent_sets": _Problem(
         "the exact posterior over parent sets of linear structural models",
         "what the expert thinks of candidates",
-        lambda of, _: StructuralModelsTask("parent_sets", of.parent_sets, of.structural_models, of.surrogate_network),
+        lambda of: StructuralModelsTask("parent_sets", of.parent_sets, of.structural_models, of.surrogate_network),
         _check_parent_sets,
         "parent_sets.models_per_batch * structural_models.num_variables",
     ),
     "graphs": _Problem(
         "the graphs of drawn structural models",
         "how likely each edge is",
-        lambda of, _: StructuralModelsTask("edges", of.graphs, of.structural_models, of.surrogate_network),
+        lambda of: StructuralModelsTask("edges", of.graphs, of.structural_models, of.surrogate_network),
         _check_graphs,
         "graphs.models_per_batch",
     ),
     "lookahead": _Problem(
         "the expert that looks one edit ahead",
         "what the expert thinks of candidates",
-        lambda of, _: LookaheadTask.load(of.task, of.environment, of.lookahead),
+        lambda of: LookaheadTask.load(of.task, of.environment, of.lookahead),
         _check_lookahead,
         "lookahead.num_examples",
     ),
     "rules": _Problem(
         "tasks of drawn rules",
         "their answers",
-        lambda of, _: RulesTask.load(of.rules),
+        lambda of: RulesTask.load(of.rules),
         _check_no_layers,
         "rules.puzzles_per_batch",
-    ),
-    "search": _Problem(
-        "drawn rules, which are programs of the search",
-        "which words they have",
-        lambda of, _: SearchExpertTask.load(of.search_expert),
-        _check_no_layers,
-        "search_expert.num_examples",
     ),
 }

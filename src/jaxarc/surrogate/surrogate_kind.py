@@ -57,10 +57,10 @@ def session(experiment: SurrogateExperiment) -> Iterator[None]:
     yield
 
 
-def load(experiment: SurrogateExperiment, bar: Bar) -> SurrogateTraining:
+def load(experiment: SurrogateExperiment) -> SurrogateTraining:
     """Make what a surrogate learns from and is measured on."""
     with refused("jaxarc train: ", besides=(TaskFormatError,)):
-        return SurrogateTraining(experiment, make_task(experiment, bar))
+        return SurrogateTraining(experiment, make_task(experiment))
 
 
 def prepare(training: SurrogateTraining, bar: Bar) -> None:
@@ -96,7 +96,6 @@ def results(
     evaluation = evaluate_model(training.task, model, result.reports[-1].update)
     write_evaluation(folder, evaluation)
     yield from _in_words(evaluation)
-    yield from training.task.write(model, folder.path)
 
 
 @dataclass(frozen=True)

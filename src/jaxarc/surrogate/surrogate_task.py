@@ -2,12 +2,11 @@
 
 The training loop knows only :class:`SurrogateTask`. The tasks of the package are :class:`StructuralModelsTask`, with
 parent sets or edges as its target, :class:`jaxarc.surrogate.lookahead_task.LookaheadTask`, and
-:class:`jaxarc.surrogate.search_task.SearchExpertTask`.
+:class:`jaxarc.surrogate.rules_task.RulesTask`.
 """
 
 import abc
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, Protocol
 
@@ -96,10 +95,6 @@ class SurrogateTask(abc.ABC):
 
     def players(self, model: Model) -> list[tuple[str, Policy, EnvParams]]:
         """Return the model and its expert as policies, with names and the held-out pairs that they play, if they do."""
-        return []
-
-    def write(self, model: Model, folder: Path) -> list[str]:
-        """Write what others read of a trained model into the folder of its run, and say what it is for."""
         return []
 
     def make_step(self, model: Model, optimizer: optax.GradientTransformation, config: SurrogateTrainingConfig) -> Step:

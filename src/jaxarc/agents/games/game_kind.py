@@ -37,7 +37,7 @@ _PLOTS: Final = (
 )
 
 
-def load(experiment: Experiment, bar: Bar) -> AgentTraining:
+def load(experiment: Experiment) -> AgentTraining:
     """Load the levels that agents learn from and are evaluated on."""
     return AgentTraining(without_place(experiment), load_levels(experiment.game))
 
