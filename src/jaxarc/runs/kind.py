@@ -5,7 +5,7 @@ kind is such a module, a row of ``KINDS``, and a folder of presets in ``configs/
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path

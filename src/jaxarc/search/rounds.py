@@ -27,6 +27,7 @@ _FIRST_SHARE: Final = 0.25  # of an equal share of the time, for each test input
 _FIRST_SECONDS: Final = 0.3  # in which a first look is over; the first round is no shorter, if an equal share is not
 _LEAST_SHARE: Final = 0.2  # of an equal share; with less, there is no further round
 _HELD_SHARE: Final = 0.5  # of the free memory of the machine, for searches that are held until their next round
+_SPARE_SHARE: Final = 0.25  # of it, which is left free: other programs, such as a second search, take some meanwhile
 
 
 class Question(NamedTuple):
@@ -191,7 +192,9 @@ def _in_rounds(
     equal = seconds * processes / max(len(questions), 1)
     asked = [_Asked(one, f"{_digest(one)} {index}") for index, one in enumerate(questions)]
     left = sorted(asked, key=lambda one: one.key)  # whatever their order in a file
-    room = max(int(_HELD_SHARE * (host_memory() or 0)) // processes, config.megabytes * 10**6)
+    free = host_memory() or 0
+    room = max(int(_HELD_SHARE * free) // processes, config.megabytes * 10**6)
+    spare = int(_SPARE_SHARE * free)
     first = max(_FIRST_SHARE * equal, min(_FIRST_SECONDS, equal))
     for most in chain([first], repeat(math.inf)):
         left, share = _shares(left, (deadline - time.monotonic()) * processes, _LEAST_SHARE * equal)
@@ -201,7 +204,7 @@ def _in_rounds(
         plans = [share + one.lost for one in left]
         turns = [_Turn(share, one.seconds, sum(plans[place:]), processes, deadline) for place, one in enumerate(left)]
         jobs = [
-            Job(_go_on, (one.key, one.question, config, turn, room), home=one.home)
+            Job(_go_on, (one.key, one.question, config, turn, room, spare), home=one.home)
             for one, turn in zip(left, turns, strict=True)
         ]
         for done in do(jobs):
@@ -233,11 +236,11 @@ _held: dict[str, TaskSearch] = {}  # of this process
 
 
 def _go_on(
-    key: str, question: Question, config: SearchConfig, turn: _Turn, room: int
+    key: str, question: Question, config: SearchConfig, turn: _Turn, room: int, spare: int
 ) -> tuple[SearchResult, bool, bool]:
     """Search on; return what is found, whether more time would change nothing, and whether the search is held.
 
-    A process holds searches as far as they take ``room`` bytes.
+    A process holds searches as far as they take ``room`` bytes, and while the machine has ``spare`` bytes free.
     """
     search = _held.pop(key, None)
     seconds = turn.seconds_now(is_held=search is not None)
@@ -245,7 +248,8 @@ def _go_on(
     result = search.go_on(min(seconds, config.seconds - search.seconds))
     is_over = search.is_done or search.seconds >= config.seconds
     num_bytes = sum(one.num_bytes for one in _held.values()) + search.num_bytes
-    if not is_over and num_bytes <= room:
+    free = host_memory()
+    if not is_over and num_bytes <= room and (free is None or free >= spare):
         _held[key] = search
     return result, is_over, key in _held
 
