@@ -247,7 +247,7 @@ def _new_rules(
 def _read(path: Path) -> DrawnRules | None:
     """Read what a job drew; None where there is no file, or one that a crash of the machine has cut."""
     with suppress(FileNotFoundError, BadZipFile, EOFError, KeyError, ValueError), path.open("rb") as file:
-        arrays = np.load(file)
+        arrays = np.load(file, allow_pickle=False)
         return DrawnRules(*(arrays[name] for name in DrawnRules._fields))
     return None
 
