@@ -11,7 +11,7 @@ from jaxarc.config.build import CheckedConfig, limited
 class SurrogateConfig(CheckedConfig):
     """The expert that a surrogate learns from, and how often a run reports."""
 
-    problem: Literal["parent_sets", "graphs", "lookahead", "rules"] = "lookahead"  # two of models; three of ARC
+    problem: Literal["parent_sets", "graphs", "lookahead", "rules"] = "lookahead"  # two of models; two of ARC
     seed: int = limited(0, low=0, high=2**31 - 2)  # seed of weights and examples; held-out examples use seed + 1
     steps_per_report: int = limited(50, low=1)  # after which metrics are reported, as means over these steps
     reports_per_evaluation: int = limited(2, low=1)  # reports between two evaluations on the held-out examples
