@@ -5,7 +5,7 @@ import pytest
 
 from jaxarc.config import SearchConfig
 from jaxarc.search import GridProgram, ProgramError, Question, search_all, solve
-from jaxarc.search.solve import TaskSearch
+from jaxarc.search.solve import Found, TaskSearch, likeliest
 
 SMALL = SearchConfig(max_cost=2)
 
@@ -191,7 +191,7 @@ def test_a_rule_is_found_that_looks_to_one_side_of_each_grid(sides):
         grid[0] = 0
         grid[0, 3 + seed] = 3
         shown.append(np.rot90(grid, -side))
-    assert solved(rule, shown[:-1], shown[-1], SearchConfig(max_cost=4)).startswith("orient ")
+    assert solved(rule, shown[:-1], shown[-1], SMALL).startswith("orient ")
 
 
 def test_a_color_that_only_the_test_has_is_answered():
@@ -258,3 +258,28 @@ def test_a_program_without_an_answer_for_a_grid_says_which_function_has_none():
         GridProgram.parse("recolor none; size crop; crop")(np.zeros((3, 3), np.int8))
     with pytest.raises(ProgramError, match="5"):
         GridProgram.parse("recolor none; size input; table input : 0 = 1")([[5]])
+
+
+def candidate(text, cost, answer, fits=(True, True)):
+    return Found(np.array([answer], np.int8), GridProgram.parse(text), fits, 1.0, cost)
+
+
+ONE_VIEW = [f"recolor none; size input; solid rigid({how})" for how in ("turn_90", "turn_180", "turn_270")]
+OTHER_VIEW = "orient transpose; recolor none; size input; solid rigid(turn_90)"
+
+
+@pytest.mark.parametrize(
+    ("first", "others"),
+    [
+        ([5, 6], [candidate(ONE_VIEW[0], 12, [5, 6]), candidate(OTHER_VIEW, 12, [5, 6])]),  # two views agree
+        ([7, 8], [candidate(ONE_VIEW[0], 12, [5, 6])] * 4),  # one program, found four times
+        ([7, 8], [candidate(text, 16, [5, 6]) for text in ONE_VIEW]),  # a view votes twice at most: 2 * 0.16 to 0.4
+        ([7, 8], [candidate(OTHER_VIEW, 3, [5, 6], (False, False))] * 2),  # nothing is explained
+    ],
+)
+def test_programs_of_different_views_vote_for_an_answer(first, others):
+    found = [candidate(ONE_VIEW[1], 8, [7, 8]), *others]
+    asked = np.array([[1, 2]], np.int8)
+    best, second = likeliest(found, [(asked, asked[:, ::-1])] * 2, asked, 2)
+    assert best.answer.tolist() == [first]
+    assert second.answer.tolist() != [first]

@@ -16,8 +16,11 @@ class Limits(NamedTuple):
     ranked_cost: int = 3  # with colors named by rank: the time goes to the other namings, which explain more
 
     # Costs of candidates, and the charges for what is often wrong though it fits.
-    sure_cost: int = 16  # a program that fits and costs more is often wrong, so that other namings are tried, too
+    sure_cost: int = 7  # a program that fits and costs more is often wrong: a cheaper one comes later, or more of them
+    halving_cost: float = 6.0  # a program that costs this much more has half a vote; 4 to 10 solve as many outputs
+    voters: int = 2  # programs of a view that vote for an answer: the others are mostly variants of these
     turned_cost: int = 6  # for a side that each grid chooses by its cells: three words, as one of six sides is
+    odd_size_cost: int = 10  # for an answer of another size where all outputs have that of their inputs
     stray_cost: int = 20  # for a color that neither an output nor the test input has: answers rarely have one
     missed_cost: int = 25  # for a demonstration that is not explained; more than for one explained by heart, 10
     fewest_explained: int = 2  # demonstrations that say something without the one that is left out

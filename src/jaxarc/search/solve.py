@@ -153,7 +153,7 @@ class TaskSearch:
                 left.append(stage)
         self._left = left
         found = sorted(self._found, key=_rank)
-        answers = _different(found, self._train, self._test_input, self._config.answers)
+        answers = likeliest(found, self._train, self._test_input, self._config.answers)
         answers = answers or [_input_itself(self._train, self._test_input)]
         graphs = [view.graph for view in self._views.values()]
         num_states, num_applied = sum(map(len, graphs)), sum(graph.num_applied for graph in graphs)
@@ -182,11 +182,11 @@ class TaskSearch:
             yield partial(cls._look, cost=limits.first_cost + 1, orient=side)
         for side in sides:
             yield partial(cls._look, cost=limits.second_cost, orient=side, is_last=True)
+        yield cls._look_twice
         for cost in range(limits.second_cost + 1, self._config.max_cost + 1):
             for naming in namings:
                 if naming != "ranked":
                     yield partial(cls._look, cost=cost, recolor=naming, is_last=True)
-        yield cls._look_twice
 
     def _view(self, key: tuple[Any, ...], train: Sequence[Pair], test_input: np.ndarray, **options: Any) -> "_View":
         """Return the view of a task that has this name, a new one where there is none, with the memory that is left."""
@@ -333,19 +333,46 @@ def _rank(found: Found) -> tuple[float, ...]:
     return 1, -explained / max(count, 1), -found.share, found.cost
 
 
-def _different(found: list[Found], train: Sequence[Pair], test_input: np.ndarray, count: int) -> list[Found]:
-    """Keep the first of equal answers; what no output is like comes last: the input again, or one plain color."""
+def likeliest(found: list[Found], train: Sequence[Pair], test_input: np.ndarray, count: int) -> list[Found]:
+    """Return the likeliest different answers, each with the first program in ``found`` that makes it, the best.
+
+    What no output is like comes last: the input again, or one plain color.
+    """
     changes = all(not np.array_equal(source, target) for source, target in train)
     colorful = all(len(np.unique(target)) > 1 for _, target in train)
-    kept: dict[bytes, Found] = {}
-    odd: dict[bytes, Found] = {}
+    by_answer: dict[bytes, list[Found]] = {}
     for one in found:
-        is_same = changes and np.array_equal(one.answer, test_input)
-        is_plain = colorful and len(np.unique(one.answer)) == 1
-        key = bytes(one.answer.shape) + one.answer.tobytes()
-        (odd if is_same or is_plain else kept).setdefault(key, one)
-    ranked = [*kept.values(), *odd.values()]
-    return ranked[:count]
+        by_answer.setdefault(bytes(one.answer.shape) + one.answer.tobytes(), []).append(one)
+
+    def order(same: list[Found]) -> tuple[float, ...]:
+        is_same = changes and np.array_equal(same[0].answer, test_input)
+        is_plain = colorful and len(np.unique(same[0].answer)) == 1
+        return is_same or is_plain, *_by_votes(same)
+
+    return [same[0] for same in sorted(by_answer.values(), key=order)[:count]]
+
+
+def _by_votes(same: list[Found]) -> tuple[float, ...]:
+    """Order an answer by the votes of all programs that make it, which are ``same``, the best one first.
+
+    A program that costs 6 more has half a vote, and two programs of a view vote, as those of one view are much alike.
+    An answer that programs of cost 12 make in two views has 2 * 1/4 votes, more than one of cost 8 with 0.4.
+    """
+    group, *rest = _rank(same[0])
+    if group > 0:
+        return group, *rest
+    voters: dict[tuple[Any, ...], set[GridProgram]] = {}
+    votes = 0.0
+    for one in same:
+        group, cost, *_ = _rank(one)
+        if group > 0 or one.program is None:
+            break
+        view = one.program.recolor, one.program.orient, one.program.before is None
+        of_view = voters.setdefault(view, set())
+        if len(of_view) < LIMITS.voters and one.program not in of_view:
+            of_view.add(one.program)
+            votes += 0.5 ** (cost / LIMITS.halving_cost)
+    return 0, -votes
 
 
 class _View:
@@ -382,6 +409,7 @@ class _View:
 
         inputs = [*(source for source, _ in self._pairs), self._asked]
         outputs = [target for _, target in self._pairs]
+        self._keeps_sizes = all(source.shape == target.shape for source, target in self._pairs)
         self._scales = _scales(self._pairs)
         words = vocabulary(_colors_of(inputs), _colors_of(outputs), self._scales, _larger(inputs, outputs))
         height, width = self._asked.shape
@@ -448,6 +476,7 @@ class _View:
     def _found(self, one: Candidate, rule: SizeRule) -> Found:
         """Return a candidate in the colors and from the side of the task, with what that costs."""
         cost = one.cost + LIMITS.turned_cost * (self._orient not in ("none", "transpose"))
+        cost += LIMITS.odd_size_cost * (self._keeps_sizes and rule.words != ())
         before = None
         if self._before is not None:
             before = self._before.program
@@ -465,7 +494,7 @@ class _View:
         height, width = self._asked.shape
         sizes = [target.shape for _, target in self._pairs]
         rules: dict[tuple[int, int], SizeRule] = {}
-        if all(source.shape == target.shape for source, target in self._pairs):
+        if self._keeps_sizes:
             rules[height, width] = SizeRule()
         elif len(set(sizes)) == 1:
             rules[sizes[0]] = SizeRule(sizes[0])
