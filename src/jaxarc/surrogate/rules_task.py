@@ -4,7 +4,7 @@ The model is the predictor of answers that an agent edits towards, of ``agents/a
 first test of some tasks, turned: all colors are alike to the model, and rows and columns are not.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import equinox as eqx
@@ -24,7 +24,8 @@ from jaxarc.evaluation.submission import majority_vote
 from jaxarc.nn.update import Metrics, update
 from jaxarc.surrogate.surrogate_task import SurrogateTask
 from jaxarc.surrogate.train_step import Model
-from jaxarc.tasks.raw_task import RawTask, crop_padding, pad_grids
+from jaxarc.tasks.packed_tasks import PackedTasks
+from jaxarc.tasks.raw_task import RawTask, crop_padding
 from jaxarc.types import PRNGKey
 
 _STREAM: Final = 3  # first word of the seeds of batches
@@ -62,17 +63,22 @@ class Puzzles(NamedTuple):
     answers: Int8[np.ndarray, "T H W"]
 
     @classmethod
-    def of(cls, tasks: Iterable[RawTask], side: int, num_shown: int) -> "Puzzles":
+    def of(cls, tasks: Sequence[RawTask], side: int, num_shown: int) -> "Puzzles":
         """Lay tasks out; those with more demonstrations or larger grids are left out."""
-        chosen = [task for task in tasks if len(task.train) <= num_shown and max(task.grid_shape) <= side]
-        shape = (side, side)
-        inputs, outputs = (np.full((len(chosen), num_shown, *shape), PADDING, np.int8) for _ in range(2))
-        for row, task in enumerate(chosen):
-            inputs[row, : len(task.train)] = pad_grids([source for source, _ in task.train], shape)
-            outputs[row, : len(task.train)] = pad_grids([target for _, target in task.train], shape)
-        shown = np.arange(num_shown) < np.array([len(task.train) for task in chosen])[:, None]
-        grids, answers = (pad_grids([task.test[0][place] for task in chosen], shape) for place in (0, 1))
-        return cls(inputs, outputs, shown, grids, answers)
+        packed = tasks
+        if not isinstance(packed, PackedTasks) or max(packed.grid_shape) > side or packed.max_pairs[0] > num_shown:
+            fits = lambda task: len(task.train) <= num_shown and max(task.grid_shape) <= side
+            packed = PackedTasks.of([task for task in tasks if fits(task)])
+        inputs, outputs = (grids.reshape(-1, side, side) for grids in packed.padded((side, side)))
+        num_pairs, num_train = packed.counts.sum(axis=1), packed.counts[:, 0]
+        # Tasks of 2 + 1 and 3 + 1 pairs have the rows 0 1 and 3 4 5 as demonstrations, and the tests 2 and 6.
+        first = np.cumsum(num_pairs) - num_pairs
+        place = np.arange(num_shown)
+        shown = place < num_train[:, None]
+        rows = np.where(shown, first[:, None] + place, 0)
+        if_shown = lambda grids: np.where(shown[..., None, None], grids[rows], np.int8(PADDING))
+        test = first + num_train
+        return cls(if_shown(inputs), if_shown(outputs), shown, inputs[test], outputs[test])
 
     def __len__(self) -> int:
         return len(self.grids)
@@ -104,8 +110,8 @@ class RulesTask(SurrogateTask):
         """
         self.config = config
         most, _ = learned.max_pairs
-        self.train = Puzzles.of(learned, config.side, most)
-        self.held_out = {tasks.name: Puzzles.of(tasks, config.side, most) for tasks in measured}
+        self.train = Puzzles.of(learned.tasks, config.side, most)
+        self.held_out = {tasks.name: Puzzles.of(tasks.tasks, config.side, most) for tasks in measured}
         for name, puzzles in {learned.name: self.train, **self.held_out}.items():
             if not len(puzzles):
                 raise ConfigValidationError(f"no task of {name!r} has up to {config.side} rows and columns")

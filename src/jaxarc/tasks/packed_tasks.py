@@ -152,7 +152,7 @@ class PackedTasks(Sequence[RawTask]):
             some[inside] = self.cells[begin:end]
             begin = end
             padded[:, first : first + _PADDED_AT_ONCE] = some.reshape(-1, 2, *grid_shape).swapaxes(0, 1)
-        inputs, outputs = padded.reshape(2, num_pairs, -1)
+        inputs, outputs = padded.reshape(2, num_pairs, grid_shape[0] * grid_shape[1])
         return inputs, outputs
 
     def _between(self, begin: int, end: int) -> "PackedTasks":
