@@ -99,6 +99,7 @@ def _edit(
     policy: EditPolicy, key: PRNGKey, observation: Observation, attempt_index: Int32[Array, ""]
 ) -> StructuredAction:
     batch = jax.tree.map(lambda x: x[None], observation)
+    policy = policy.on_canvas_of(batch)
     # Both are computed, and the number of the attempt chooses: under ``vmap`` attempts are mixed in a batch.
     likeliest = policy.greedy(batch)
     drawn = policy.sample(key, batch).choice
@@ -128,8 +129,9 @@ class TrainedAgent(eqx.Module):
     def _act(self, key: PRNGKey, observation: Observation) -> BboxAction:
         batch = jax.tree.map(lambda leaf: device_array(leaf)[None], observation)
         batch = with_answer(batch, predict_answer(self.predictor, batch))
-        edit = self.policy.sample(key, batch).choice if self.samples else self.policy.greedy(batch)
-        return jax.tree.map(lambda leaf: leaf[0], self.policy.to_action(edit))
+        policy = self.policy.on_canvas_of(batch)
+        edit = policy.sample(key, batch).choice if self.samples else policy.greedy(batch)
+        return jax.tree.map(lambda leaf: leaf[0], policy.to_action(edit))
 
     def __call__(self, key: PRNGKey, observation: Observation) -> BboxAction:
         return self.act(key, observation)

@@ -50,7 +50,7 @@ class PlayRequest:
     """The rules that an agent plays by, as far as they are not its own, and which agent of a run folder it is."""
 
     selection_format: str | None = None
-    side: int | None = None  # rows and columns of the canvas
+    side: int | None = None  # rows and columns of the canvas, or of the largest
     max_steps: int | None = None
     answers_visible: bool = False
     checkpoint: WhichCheckpoint = "best"
@@ -67,6 +67,7 @@ class Player:
     agent: Agent | Policy
     rules: JaxArcConfig
     num_learned: int | None = 0  # test pairs that the agent learned from; None: its training data are not here
+    takes_any_canvas: bool = False
 
 
 def load_player(name: str, tasks: TaskSet, request: PlayRequest) -> Player:
@@ -143,11 +144,13 @@ def _trained_player(folder: RunFolder, tasks: TaskSet, request: PlayRequest) -> 
     if request.max_steps is not None:
         rules = rules.with_fields(max_episode_steps=request.max_steps)
     agent = EditAgent(*policy_of(saved, request.seed, rules, request.precision))
+    takes_any_canvas = experiment.network.kind == "relational" or bool(experiment.task.canvases)
     try:
         seen = pairs_seen_by(experiment.task, experiment.environment.augmentation)
     except (UnknownDatasetError, NotInstalledError):
-        return Player(agent, rules, None)
-    return Player(agent, rules, sum(pair in seen for task in tasks for pair in task.test))
+        return Player(agent, rules, None, takes_any_canvas)
+    num_learned = sum(pair in seen for task in tasks for pair in task.test)
+    return Player(agent, rules, num_learned, takes_any_canvas)
 
 
 def records_of(name: str) -> list[Path]:
@@ -191,7 +194,10 @@ def _plan(asked: Asked, tasks: TaskSet) -> tuple[Player, PlannedEvaluation]:
             "recorded actions fit tasks as they are, not augmented; leave it out", param_hint="--votes"
         )
     fitting = _on_canvas(tasks, player.rules.grid_shape)
-    return player, plan_evaluation(player.agent, fitting, player.rules, asked.config, asked.request.answers_visible)
+    config, sees_answers = asked.config, asked.request.answers_visible
+    if player.takes_any_canvas and sees_answers and asked.request.side is None:
+        config = config.replace(canvases="auto")
+    return player, plan_evaluation(player.agent, fitting, player.rules, config, sees_answers)
 
 
 def play_batch(loaded: tuple[Player, PlannedEvaluation], number: int, precision: Precision) -> list[Any]:
@@ -256,12 +262,12 @@ def play(
     if fault is not None:
         raise JobsError(f"{len(played)} of {len(jobs)} batches are played, but {fault}; the same command goes on")
     result = planned.score([played[number] for number in range(len(jobs))])
-    return result, _about(player, config, request, place), tuple(_notes(player, tasks, request))
+    return result, _about(player, planned.config, request, place), tuple(_notes(player, planned, request))
 
 
 def _require_batches(planned: PlannedEvaluation, place: Place) -> None:
     """Refuse parts that would have nothing to do; smaller batches could round differently from those of one process."""
-    episodes, count = len(planned.specs.task_index), planned.num_batches
+    episodes, count = planned.num_episodes, planned.num_batches
     if place.shards > count:
         raise typer.BadParameter(
             f"{episodes:,} episodes are {count} batch{'es' if count > 1 else ''} of --batch-size "
@@ -282,13 +288,17 @@ def _about(player: Player, config: EvaluationConfig, request: PlayRequest, place
     }
 
 
-def _notes(player: Player, tasks: TaskSet, request: PlayRequest) -> Iterator[str]:
+def _notes(player: Player, planned: PlannedEvaluation, request: PlayRequest) -> Iterator[str]:
+    if planned.config.canvases:
+        sides = ((canvas.params.config.grid_shape[0], len(canvas.places)) for canvas in planned.canvases)
+        listed = ", ".join(f"{side} ({count:,})" for side, count in sides)
+        yield f"Each task on the smallest square canvas that holds its tests, by side (tasks): {listed}."
     if request.answers_visible:
         yield "[bold]The answers were visible to the agent:[/] this is no score by the rules of ARC."
     if player.num_learned is None:
         yield "The training tasks of the agent are not here, so it may have learned from these test pairs."
     elif player.num_learned:
-        num_tests = sum(len(task.test) for task in tasks)
+        num_tests = sum(len(task.test) for task in planned.tasks)
         yield f"[bold]The agent learned from {player.num_learned:,} of the {num_tests:,} test pairs.[/]"
 
 
