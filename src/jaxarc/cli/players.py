@@ -8,7 +8,7 @@ import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import typer
@@ -67,7 +67,7 @@ class Player:
     agent: Agent | Policy
     rules: JaxArcConfig
     num_learned: int | None = 0  # test pairs that the agent learned from; None: its training data are not here
-    takes_any_canvas: bool = False
+    canvases: tuple[int, ...] | Literal["auto"] = ()  # of its evaluation, unless it is asked for others
 
 
 def load_player(name: str, tasks: TaskSet, request: PlayRequest) -> Player:
@@ -144,13 +144,19 @@ def _trained_player(folder: RunFolder, tasks: TaskSet, request: PlayRequest) -> 
     if request.max_steps is not None:
         rules = rules.with_fields(max_episode_steps=request.max_steps)
     agent = EditAgent(*policy_of(saved, request.seed, rules, request.precision))
-    takes_any_canvas = experiment.network.kind == "relational" or bool(experiment.task.canvases)
+    canvases = _canvases_of(experiment, request)
     try:
         seen = pairs_seen_by(experiment.task, experiment.environment.augmentation)
     except (UnknownDatasetError, NotInstalledError):
-        return Player(agent, rules, None, takes_any_canvas)
-    num_learned = sum(pair in seen for task in tasks for pair in task.test)
-    return Player(agent, rules, num_learned, takes_any_canvas)
+        return Player(agent, rules, None, canvases)
+    return Player(agent, rules, sum(pair in seen for task in tasks for pair in task.test), canvases)
+
+
+def _canvases_of(experiment: Any, request: PlayRequest) -> tuple[int, ...] | Literal["auto"]:
+    """Return on which canvases a trained agent plays: several if it takes any, and sees the answers that they hold."""
+    height, width = experiment.environment.grid_shape
+    takes_any = experiment.network.kind == "relational" or experiment.task.canvases
+    return "auto" if takes_any and request.answers_visible and request.side is None and height == width else ()
 
 
 def records_of(name: str) -> list[Path]:
@@ -194,10 +200,8 @@ def _plan(asked: Asked, tasks: TaskSet) -> tuple[Player, PlannedEvaluation]:
             "recorded actions fit tasks as they are, not augmented; leave it out", param_hint="--votes"
         )
     fitting = _on_canvas(tasks, player.rules.grid_shape)
-    config, sees_answers = asked.config, asked.request.answers_visible
-    if player.takes_any_canvas and sees_answers and asked.request.side is None:
-        config = config.replace(canvases="auto")
-    return player, plan_evaluation(player.agent, fitting, player.rules, config, sees_answers)
+    config = asked.config.replace(canvases=asked.config.canvases or player.canvases)
+    return player, plan_evaluation(player.agent, fitting, player.rules, config, asked.request.answers_visible)
 
 
 def play_batch(loaded: tuple[Player, PlannedEvaluation], number: int, precision: Precision) -> list[Any]:

@@ -154,8 +154,8 @@ def require_agent_fits(agent: Agent, params: EnvParams, *, may_be_flat: bool = T
         )
     if isinstance(action, MaskAction) and action.selection.shape != params.config.grid_shape:
         raise AgentMismatchError(
-            f"the agent's masks have the shape {action.selection.shape}, but the canvas {params.config.grid_shape}; make "
-            "them as large as the grids that it sees"
+            f"the agent's masks have the shape {action.selection.shape}, but the canvas {params.config.grid_shape}; "
+            "make them as large as the grids that it sees"
         )
     # The memory is carried through a loop, whose structure, shapes and types may not change from step to step.
     before, now = ([(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(tree)] for tree in (memory, after))

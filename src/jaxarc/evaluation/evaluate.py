@@ -19,6 +19,7 @@ from jaxarc.config import AugmentationConfig, ConfigValidationError, EvaluationC
 from jaxarc.constants import PADDING
 from jaxarc.datasets import TaskSet
 from jaxarc.datasets.catalogue import GivenTasks
+from jaxarc.datasets.task_set import choose_sides
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation.agent import Agent, EpisodeSpec, as_agent, require_canvas_fits
 from jaxarc.evaluation.episodes import Episodes, batch_of, play_episodes
@@ -215,7 +216,7 @@ def _split(tasks: TaskSet, rules: JaxArcConfig, config: EvaluationConfig, answer
             f"canvases={config.canvases!r} would tell the agent about the size of a hidden answer, which the smallest "
             "canvas of its task has to hold, too; leave canvases empty, or write answers_visible=True"
         )
-    groups = tasks.by_size(None if config.canvases == "auto" else config.canvases)
+    groups = tasks.by_size(choose_sides(config.canvases, tasks))
     if max(groups[-1].grid_shape) > min(rules.grid_shape):
         height, width = rules.grid_shape
         raise ConfigValidationError(
