@@ -14,6 +14,7 @@ from small_tasks import write_json
 from untrained_run import write_untrained_run
 
 from jaxarc import constants as c
+from jaxarc.cli import players
 from jaxarc.cli.place_options import sbatch_options
 from jaxarc.cli.players import Asked, PlayRequest, load_player, plan
 from jaxarc.config import EvaluationConfig
@@ -369,7 +370,8 @@ def test_processes_play_a_trained_agent_as_one_does(tmp_path, trained):
     assert here == there
 
 
-def test_a_run_that_takes_any_canvas_plays_each_task_on_a_small_one(trained, tmp_path):
+def test_a_run_that_takes_any_canvas_plays_each_task_on_a_small_one(trained, tmp_path, monkeypatch):
+    monkeypatch.setattr(players, "_MANY_CELLS", 4 * 9)
     for name, row in {"dot": [1], "long": [1, 2, 3], "pair": [4, 5], "other": [6]}.items():
         pair = {"input": [row], "output": [row[::-1]]}
         write_json(tmp_path / "data" / f"{name}.json", {"train": [pair], "test": [pair]})

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
+import math
 import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ from jaxarc.runs import RunFolder
 from jaxarc.runs.kind import SavedRun
 
 _EPISODE_DTYPES: Final = (np.int8, np.bool_, np.int32, np.float32)  # of the fields of Episodes
+_MANY_CELLS: Final = 500_000  # of all episodes: from there on, less padding saves more than three programs cost
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class Player:
     agent: Agent | Policy
     rules: JaxArcConfig
     num_learned: int | None = 0  # test pairs that the agent learned from; None: its training data are not here
-    canvases: tuple[int, ...] | Literal["auto"] = ()  # of its evaluation, unless it is asked for others
+    canvases: tuple[()] | Literal["auto"] = ()  # of a long evaluation, unless it is asked for others
 
 
 def load_player(name: str, tasks: TaskSet, request: PlayRequest) -> Player:
@@ -144,19 +146,15 @@ def _trained_player(folder: RunFolder, tasks: TaskSet, request: PlayRequest) -> 
     if request.max_steps is not None:
         rules = rules.with_fields(max_episode_steps=request.max_steps)
     agent = EditAgent(*policy_of(saved, request.seed, rules, request.precision))
-    canvases = _canvases_of(experiment, request)
+    # Canvases by size are squares, and hold the answers, too.
+    takes_any = experiment.network.kind == "relational" or experiment.task.canvases
+    is_free = request.answers_visible and request.side is None and rules.grid_shape[0] == rules.grid_shape[1]
+    canvases = "auto" if takes_any and is_free else ()
     try:
         seen = pairs_seen_by(experiment.task, experiment.environment.augmentation)
     except (UnknownDatasetError, NotInstalledError):
         return Player(agent, rules, None, canvases)
     return Player(agent, rules, sum(pair in seen for task in tasks for pair in task.test), canvases)
-
-
-def _canvases_of(experiment: Any, request: PlayRequest) -> tuple[int, ...] | Literal["auto"]:
-    """Return on which canvases a trained agent plays: several if it takes any, and sees the answers that they hold."""
-    height, width = experiment.environment.grid_shape
-    takes_any = experiment.network.kind == "relational" or experiment.task.canvases
-    return "auto" if takes_any and request.answers_visible and request.side is None and height == width else ()
 
 
 def records_of(name: str) -> list[Path]:
@@ -200,7 +198,10 @@ def _plan(asked: Asked, tasks: TaskSet) -> tuple[Player, PlannedEvaluation]:
             "recorded actions fit tasks as they are, not augmented; leave it out", param_hint="--votes"
         )
     fitting = _on_canvas(tasks, player.rules.grid_shape)
-    config = asked.config.replace(canvases=asked.config.canvases or player.canvases)
+    config = asked.config
+    num_episodes = sum(len(task.test) for task in fitting) * (config.votes or config.attempts)
+    if num_episodes * math.prod(player.rules.grid_shape) >= _MANY_CELLS:
+        config = config.replace(canvases=config.canvases or player.canvases)
     return player, plan_evaluation(player.agent, fitting, player.rules, config, asked.request.answers_visible)
 
 
@@ -242,6 +243,7 @@ def play(
     digest = digest_of_files(records_of(name) or list(filter(Path.is_file, [Path(name)])))
     asked = Asked(name, digest, dataset, _digest_of_tasks(tasks), request, config)
     player, planned = _plan(asked, tasks)
+    asked = asked._replace(config=planned.config)
     _require_batches(planned, place)
 
     @functools.wraps(plan)  # so that it is the same job, which may go on elsewhere

@@ -263,7 +263,7 @@ def _start(
     places: Int32[Array, " T"] | None,
     specs: EpisodeSpec,
 ) -> _Running:
-    # Task 1 of a canvas may be task 7 of the whole set: its keys, and what the agent is told, are those of task 7.
+    # Task 1 of a canvas may be task 7 of the whole set: keys and agent know it as task 7.
     named = specs if places is None else specs._replace(task_index=places[specs.task_index])
     # [B, 3]: for the reset, for the agent's memory, and for its steps.
     keys = jax.vmap(episode_keys, (None, 0))(jax.random.wrap_key_data(key_data), named)
