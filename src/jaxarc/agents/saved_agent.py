@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int32, Key
+from jaxtyping import Array, Key
 
 from jaxarc.agents.experiment import Experiment
 from jaxarc.agents.games.game_policy import GamePolicy
@@ -92,19 +92,13 @@ class EditAgent(Agent):
 
     def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
         attempt_index, answer = memory
-        return _edit(self.policy, key, with_answer(observation, answer), attempt_index), memory
-
-
-def _edit(
-    policy: EditPolicy, key: PRNGKey, observation: Observation, attempt_index: Int32[Array, ""]
-) -> StructuredAction:
-    batch = jax.tree.map(lambda x: x[None], observation)
-    policy = policy.on_canvas_of(batch)
-    # Both are computed, and the number of the attempt chooses: under ``vmap`` attempts are mixed in a batch.
-    likeliest = policy.greedy(batch)
-    drawn = policy.sample(key, batch).choice
-    edit = jax.tree.map(lambda a, b: jnp.where(attempt_index == 0, a, b), likeliest, drawn)
-    return jax.tree.map(lambda x: x[0], policy.to_action(edit))
+        batch = jax.tree.map(lambda x: x[None], with_answer(observation, answer))
+        policy = self.policy.on_canvas_of(batch)
+        # Both are computed, and the number of the attempt chooses: under ``vmap`` attempts are mixed in a batch.
+        likeliest = policy.greedy(batch)
+        drawn = policy.sample(key, batch).choice
+        edit = jax.tree.map(lambda a, b: jnp.where(attempt_index == 0, a, b), likeliest, drawn)
+        return jax.tree.map(lambda x: x[0], policy.to_action(edit)), memory
 
 
 class TrainedAgent(eqx.Module):
