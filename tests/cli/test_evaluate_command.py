@@ -468,6 +468,12 @@ def test_mistakes_are_one_line(dataset, actions, solver, tmp_path):
         (["--score", bad], 1, "lacks 3 of its 3 tasks"),
         (["--score", tmp_path / "none.json"], 2, "none.json"),
         (["--agent", "submit", "--canvas", "1"], 2, "add --canvas 2"),
+        (["--agent", "submit", "--canvas", "3,1"], 2, "several that rise, such as 10,20,30; got '3,1'"),
+        (
+            ["--agent", "submit", "--canvas", "1,3"],
+            2,
+            "canvases=(1, 3) would tell the agent about the size of a hidden",
+        ),
         (["--agent", "submit", "--votes", "1"], 2, "attempts=2"),
     ]
     for arguments, expected, complaint in cases:
