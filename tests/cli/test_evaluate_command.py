@@ -10,9 +10,11 @@ import pytest
 import typer
 from run_command import run_command
 from small_search import play_one_after_the_other_and, search_one_after_the_other_and
+from small_tasks import write_json
 from untrained_run import write_untrained_run
 
 from jaxarc import constants as c
+from jaxarc.cli import players
 from jaxarc.cli.place_options import sbatch_options
 from jaxarc.cli.players import Asked, PlayRequest, load_player, plan
 from jaxarc.config import EvaluationConfig
@@ -368,6 +370,30 @@ def test_processes_play_a_trained_agent_as_one_does(tmp_path, trained):
     assert here == there
 
 
+def test_a_run_that_takes_any_canvas_plays_each_task_on_a_small_one(trained, tmp_path, monkeypatch):
+    monkeypatch.setattr(players, "_MANY_CELLS", 4 * 9)
+    for name, row in {"dot": [1], "long": [1, 2, 3], "pair": [4, 5], "other": [6]}.items():
+        pair = {"input": [row], "output": [row[::-1]]}
+        write_json(tmp_path / "data" / f"{name}.json", {"train": [pair], "test": [pair]})
+    command = [tmp_path / "data", "--agent", trained[0], "--answers-visible", "--attempts", 1, "--batch-size", 1, "-o"]
+    out = {}
+    for name, more in {
+        "auto": [],
+        "processes": ["--processes", 2],
+        "two": ["--canvas", "1,3"],
+        "one": ["--canvas", 3],
+    }.items():
+        code, out[name], err = run(*command, tmp_path / name, *more)
+        assert (code, err) == (0, "")
+        assert (tmp_path / name / "tasks.jsonl").read_bytes() == (tmp_path / "auto" / "tasks.jsonl").read_bytes()
+    listed = "Each task on the smallest square canvas that holds its tests, by side (tasks): "
+    assert f"{listed}1 (2), 2 (1), 3 (1)." in " ".join(out["auto"].split())
+    assert f"{listed}1 (2), 3 (2)." in " ".join(out["two"].split())
+    assert listed not in " ".join(out["one"].split())
+    played = [read(tmp_path / name / "summary.json")["evaluation"]["canvases"] for name in ("processes", "two", "one")]
+    assert played == ["auto", [1, 3], []]
+
+
 def test_the_same_command_plays_only_the_batches_that_are_missing(dataset, tmp_path, monkeypatch):
     played = []
     play_batch = PlannedEvaluation.play_batch
@@ -442,6 +468,12 @@ def test_mistakes_are_one_line(dataset, actions, solver, tmp_path):
         (["--score", bad], 1, "lacks 3 of its 3 tasks"),
         (["--score", tmp_path / "none.json"], 2, "none.json"),
         (["--agent", "submit", "--canvas", "1"], 2, "add --canvas 2"),
+        (["--agent", "submit", "--canvas", "3,1"], 2, "several that rise, such as 10,20,30; got '3,1'"),
+        (
+            ["--agent", "submit", "--canvas", "1,3"],
+            2,
+            "canvases=(1, 3) would tell the agent about the size of a hidden",
+        ),
         (["--agent", "submit", "--votes", "1"], 2, "attempts=2"),
     ]
     for arguments, expected, complaint in cases:

@@ -23,9 +23,8 @@ from jaxtyping import Int
 
 from jaxarc.agents.ppo import TrainConfig
 from jaxarc.agents.updates import Progress, TrainingState, make_params
-from jaxarc.config import ConfigValidationError, JaxArcConfig, TaskConfig
+from jaxarc.config import ConfigValidationError, JaxArcConfig
 from jaxarc.datasets import TaskSet
-from jaxarc.datasets.task_set import cheapest_sides
 
 
 class TasksOnCanvas(NamedTuple):
@@ -58,16 +57,6 @@ def canvases_of(tasks: Any, rules: JaxArcConfig, sides: Sequence[int]) -> list[T
         places = np.array([tasks.index_of(task_id) for task_id in group.task_ids])
         canvases.append(TasksOnCanvas(group, rules.with_fields(max_grid_height=height, max_grid_width=width), places))
     return canvases
-
-
-def choose_sides(task: TaskConfig, played: TaskSet) -> tuple[int, ...]:
-    """Return the sides of a run's canvases: those of its config, or the best three for all pairs that it plays.
-
-    Each canvas compiles programs of its own. Of the pairs of ARC-AGI-1 three canvases leave 276 of 900 cells, four 237.
-    """
-    if task.canvases == "auto":
-        return tuple(cheapest_sides([max(pair.grid_shape) for pair in played], most=3))
-    return task.canvases
 
 
 def configs_of(train_config: TrainConfig, canvases: Sequence[TasksOnCanvas]) -> list[TrainConfig]:

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int32, Key
+from jaxtyping import Array, Key
 
 from jaxarc.agents.experiment import Experiment
 from jaxarc.agents.games.game_policy import GamePolicy
@@ -92,18 +92,13 @@ class EditAgent(Agent):
 
     def act(self, key: PRNGKey, observation: Observation, memory: Memory) -> tuple[StructuredAction, Memory]:
         attempt_index, answer = memory
-        return _edit(self.policy, key, with_answer(observation, answer), attempt_index), memory
-
-
-def _edit(
-    policy: EditPolicy, key: PRNGKey, observation: Observation, attempt_index: Int32[Array, ""]
-) -> StructuredAction:
-    batch = jax.tree.map(lambda x: x[None], observation)
-    # Both are computed, and the number of the attempt chooses: under ``vmap`` attempts are mixed in a batch.
-    likeliest = policy.greedy(batch)
-    drawn = policy.sample(key, batch).choice
-    edit = jax.tree.map(lambda a, b: jnp.where(attempt_index == 0, a, b), likeliest, drawn)
-    return jax.tree.map(lambda x: x[0], policy.to_action(edit))
+        batch = jax.tree.map(lambda x: x[None], with_answer(observation, answer))
+        policy = self.policy.on_canvas_of(batch)
+        # Both are computed, and the number of the attempt chooses: under ``vmap`` attempts are mixed in a batch.
+        likeliest = policy.greedy(batch)
+        drawn = policy.sample(key, batch).choice
+        edit = jax.tree.map(lambda a, b: jnp.where(attempt_index == 0, a, b), likeliest, drawn)
+        return jax.tree.map(lambda x: x[0], policy.to_action(edit)), memory
 
 
 class TrainedAgent(eqx.Module):
@@ -128,8 +123,9 @@ class TrainedAgent(eqx.Module):
     def _act(self, key: PRNGKey, observation: Observation) -> BboxAction:
         batch = jax.tree.map(lambda leaf: device_array(leaf)[None], observation)
         batch = with_answer(batch, predict_answer(self.predictor, batch))
-        edit = self.policy.sample(key, batch).choice if self.samples else self.policy.greedy(batch)
-        return jax.tree.map(lambda leaf: leaf[0], self.policy.to_action(edit))
+        policy = self.policy.on_canvas_of(batch)
+        edit = policy.sample(key, batch).choice if self.samples else policy.greedy(batch)
+        return jax.tree.map(lambda leaf: leaf[0], policy.to_action(edit))
 
     def __call__(self, key: PRNGKey, observation: Observation) -> BboxAction:
         return self.act(key, observation)

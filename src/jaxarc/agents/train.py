@@ -16,7 +16,6 @@ from jaxtyping import Array, Key
 from jaxarc.agents.canvases import (
     TasksOnCanvas,
     canvases_of,
-    choose_sides,
     configs_of,
     join_states,
     merge_progress,
@@ -38,6 +37,7 @@ from jaxarc.agents.updates import (
 )
 from jaxarc.config import ConfigValidationError, CurriculumConfig
 from jaxarc.datasets import TaskSet, load_tasks
+from jaxarc.datasets.task_set import choose_sides
 from jaxarc.envs.params import EnvParams
 from jaxarc.evaluation import TaskResults
 from jaxarc.fusion import compiles_for_cpu
@@ -154,7 +154,7 @@ class AgentTraining(Trainable):
     @functools.cached_property
     def sides(self) -> tuple[int, ...]:
         """The sides of the canvases; none where one holds all pairs, which is that of the rules."""
-        return choose_sides(self.experiment.task, self.pairs.eval)
+        return choose_sides(self.experiment.task.canvases, self.pairs.eval)
 
     @functools.cached_property
     def learned(self) -> list[TasksOnCanvas]:

@@ -10,11 +10,12 @@ from typing import Any, Final, NamedTuple, Self
 import jax
 import jax.numpy as jnp
 
-from jaxarc.agents.canvases import canvases_of, choose_sides, configs_of
+from jaxarc.agents.canvases import canvases_of, configs_of
 from jaxarc.agents.experiment import Experiment
 from jaxarc.agents.ppo import TrainConfig, collect
 from jaxarc.agents.updates import answer_shown_params, run_seed, start_seed
 from jaxarc.config import CurriculumConfig
+from jaxarc.datasets.task_set import choose_sides
 from jaxarc.datasets.training_pairs import load_pairs
 from jaxarc.envs import ArcEnvironment, EnvParams
 from jaxarc.envs.structured_actions import BboxAction
@@ -72,7 +73,7 @@ class TrainingParts:
         """
         rules, agent = experiment.environment, experiment.agent
         pairs = load_pairs(experiment.task, rules.grid_shape)
-        canvases = canvases_of(pairs.train, rules, choose_sides(experiment.task, pairs.eval))
+        canvases = canvases_of(pairs.train, rules, choose_sides(experiment.task.canvases, pairs.eval))
         configs = configs_of(experiment.train_config, canvases)
         programs = [
             _CanvasPrograms.of(canvas.params, config, experiment.curriculum)

@@ -44,6 +44,18 @@ _NOT_OF_SURROGATES: Final = (
 )
 
 
+def _sides_of(text: str) -> tuple[int, ...]:
+    """Read the sides of canvases."""
+    try:
+        sides = tuple(map(int, text.split(",")))
+        EvaluationConfig(canvases=sides)  # which checks them
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"write a side in 1..30, or several that rise, such as 10,20,30; got {text!r}", param_hint="--canvas"
+        ) from error
+    return sides
+
+
 def evaluate(
     ctx: typer.Context,
     dataset: Annotated[
@@ -94,7 +106,12 @@ def evaluate(
         str | None, typer.Option("--format", help=f"{', '.join(SELECTION_FORMATS)}; {DEFAULT_FORMAT} by default.")
     ] = None,
     canvas: Annotated[
-        int | None, typer.Option(min=1, max=30, help=f"Rows and columns of the canvas; {DEFAULT_SIDE} by default.")
+        str | None,
+        typer.Option(
+            metavar="SIDE[,SIDE...]",
+            help=f"Rows and columns of the canvas; {DEFAULT_SIDE} by default, and of a run its own. With several, such "
+            "as 10,20,30, each task is played on the smallest that holds it.",
+        ),
     ] = None,
     answers_visible: Annotated[
         bool,
@@ -191,6 +208,7 @@ def evaluate(
             param_hint="--agent",
         )
     place = place_of(on, shards, slurm, processes)
+    sides = () if canvas is None else _sides_of(canvas)
     from jaxarc.cli import evaluation
     from jaxarc.datasets import load_tasks
 
@@ -211,12 +229,13 @@ def evaluate(
         assert folder is not None
         scored = evaluation.call_solver(agent, checkpoint or "best", tasks, attempts, place, seconds, folder, quiet)
     else:
-        config = EvaluationConfig(attempts=attempts, votes=votes, seed=seed, batch_size=batch_size)
+        canvases = sides if len(sides) > 1 else ()
+        config = EvaluationConfig(attempts, votes, canvases=canvases, batch_size=batch_size, seed=seed)
         from jaxarc.cli.players import PlayRequest, play
 
         request = PlayRequest(
             selection_format=selection_format,
-            side=canvas,
+            side=sides[-1] if sides else None,
             max_steps=max_steps,
             answers_visible=answers_visible,
             checkpoint=checkpoint or "best",

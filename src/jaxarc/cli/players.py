@@ -4,11 +4,12 @@ import contextlib
 import dataclasses
 import functools
 import hashlib
+import math
 import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import typer
@@ -43,6 +44,7 @@ from jaxarc.runs import RunFolder
 from jaxarc.runs.kind import SavedRun
 
 _EPISODE_DTYPES: Final = (np.int8, np.bool_, np.int32, np.float32)  # of the fields of Episodes
+_MANY_CELLS: Final = 500_000  # of all episodes: from there on, less padding saves more than three programs cost
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class PlayRequest:
     """The rules that an agent plays by, as far as they are not its own, and which agent of a run folder it is."""
 
     selection_format: str | None = None
-    side: int | None = None  # rows and columns of the canvas
+    side: int | None = None  # rows and columns of the canvas, or of the largest
     max_steps: int | None = None
     answers_visible: bool = False
     checkpoint: WhichCheckpoint = "best"
@@ -67,6 +69,7 @@ class Player:
     agent: Agent | Policy
     rules: JaxArcConfig
     num_learned: int | None = 0  # test pairs that the agent learned from; None: its training data are not here
+    canvases: tuple[()] | Literal["auto"] = ()  # of a long evaluation, unless it is asked for others
 
 
 def load_player(name: str, tasks: TaskSet, request: PlayRequest) -> Player:
@@ -143,11 +146,15 @@ def _trained_player(folder: RunFolder, tasks: TaskSet, request: PlayRequest) -> 
     if request.max_steps is not None:
         rules = rules.with_fields(max_episode_steps=request.max_steps)
     agent = EditAgent(*policy_of(saved, request.seed, rules, request.precision))
+    # Canvases by size are squares, and hold the answers, too.
+    takes_any = experiment.network.kind == "relational" or experiment.task.canvases
+    is_free = request.answers_visible and request.side is None and rules.grid_shape[0] == rules.grid_shape[1]
+    canvases = "auto" if takes_any and is_free else ()
     try:
         seen = pairs_seen_by(experiment.task, experiment.environment.augmentation)
     except (UnknownDatasetError, NotInstalledError):
-        return Player(agent, rules, None)
-    return Player(agent, rules, sum(pair in seen for task in tasks for pair in task.test))
+        return Player(agent, rules, None, canvases)
+    return Player(agent, rules, sum(pair in seen for task in tasks for pair in task.test), canvases)
 
 
 def records_of(name: str) -> list[Path]:
@@ -191,7 +198,11 @@ def _plan(asked: Asked, tasks: TaskSet) -> tuple[Player, PlannedEvaluation]:
             "recorded actions fit tasks as they are, not augmented; leave it out", param_hint="--votes"
         )
     fitting = _on_canvas(tasks, player.rules.grid_shape)
-    return player, plan_evaluation(player.agent, fitting, player.rules, asked.config, asked.request.answers_visible)
+    config = asked.config
+    num_episodes = sum(len(task.test) for task in fitting) * (config.votes or config.attempts)
+    if num_episodes * math.prod(player.rules.grid_shape) >= _MANY_CELLS:
+        config = config.replace(canvases=config.canvases or player.canvases)
+    return player, plan_evaluation(player.agent, fitting, player.rules, config, asked.request.answers_visible)
 
 
 def play_batch(loaded: tuple[Player, PlannedEvaluation], number: int, precision: Precision) -> list[Any]:
@@ -232,6 +243,7 @@ def play(
     digest = digest_of_files(records_of(name) or list(filter(Path.is_file, [Path(name)])))
     asked = Asked(name, digest, dataset, _digest_of_tasks(tasks), request, config)
     player, planned = _plan(asked, tasks)
+    asked = asked._replace(config=planned.config)
     _require_batches(planned, place)
 
     @functools.wraps(plan)  # so that it is the same job, which may go on elsewhere
@@ -256,12 +268,12 @@ def play(
     if fault is not None:
         raise JobsError(f"{len(played)} of {len(jobs)} batches are played, but {fault}; the same command goes on")
     result = planned.score([played[number] for number in range(len(jobs))])
-    return result, _about(player, config, request, place), tuple(_notes(player, tasks, request))
+    return result, _about(player, planned.config, request, place), tuple(_notes(player, planned, request))
 
 
 def _require_batches(planned: PlannedEvaluation, place: Place) -> None:
     """Refuse parts that would have nothing to do; smaller batches could round differently from those of one process."""
-    episodes, count = len(planned.specs.task_index), planned.num_batches
+    episodes, count = planned.num_episodes, planned.num_batches
     if place.shards > count:
         raise typer.BadParameter(
             f"{episodes:,} episodes are {count} batch{'es' if count > 1 else ''} of --batch-size "
@@ -282,13 +294,17 @@ def _about(player: Player, config: EvaluationConfig, request: PlayRequest, place
     }
 
 
-def _notes(player: Player, tasks: TaskSet, request: PlayRequest) -> Iterator[str]:
+def _notes(player: Player, planned: PlannedEvaluation, request: PlayRequest) -> Iterator[str]:
+    if planned.config.canvases:
+        sides = ((canvas.params.config.grid_shape[0], len(canvas.places)) for canvas in planned.canvases)
+        listed = ", ".join(f"{side} ({count:,})" for side, count in sides)
+        yield f"Each task on the smallest square canvas that holds its tests, by side (tasks): {listed}."
     if request.answers_visible:
         yield "[bold]The answers were visible to the agent:[/] this is no score by the rules of ARC."
     if player.num_learned is None:
         yield "The training tasks of the agent are not here, so it may have learned from these test pairs."
     elif player.num_learned:
-        num_tests = sum(len(task.test) for task in tasks)
+        num_tests = sum(len(task.test) for task in planned.tasks)
         yield f"[bold]The agent learned from {player.num_learned:,} of the {num_tests:,} test pairs.[/]"
 
 

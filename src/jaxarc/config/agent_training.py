@@ -134,8 +134,8 @@ class TaskConfig(CheckedConfig):
                 f"min_side must be in [1, {self.max_side}], where max_side is {self.max_side}; got {self.min_side}"
             )
         sides = () if self.canvases == "auto" else self.canvases
-        if any(not 1 <= side <= MAX_GRID_SIZE for side in sides) or list(sides) != sorted(set(sides)):
-            problems.append(f"canvases must rise within 1 .. {MAX_GRID_SIZE}, got {spell(list(sides))}")
+        if unordered := _unordered_sides(sides):
+            problems += unordered
         elif sides and sides[-1] < self.max_side:
             problems.append(f"the last of canvases must hold max_side={self.max_side}, got {spell(list(sides))}")
         if self.canvases and self.train_dataset.startswith("procedural/"):
@@ -154,6 +154,12 @@ class TaskConfig(CheckedConfig):
             f"task.max_side must fit the canvas, dataset.max_grid_height x dataset.max_grid_width = {height}x{width}, "
             f"got {self.max_side}"
         ]
+
+
+def _unordered_sides(sides: tuple[int, ...]) -> list[str]:
+    if any(not 1 <= side <= MAX_GRID_SIZE for side in sides) or list(sides) != sorted(set(sides)):
+        return [f"canvases must rise within 1 .. {MAX_GRID_SIZE}, got {spell(list(sides))}"]
+    return []
 
 
 @dataclass(frozen=True)
@@ -207,18 +213,20 @@ def _augmentation_of_votes() -> AugmentationConfig:
 
 @dataclass(frozen=True)
 class EvaluationConfig(CheckedConfig):
-    """The evaluation of an agent: attempts, votes and batch size."""
+    """The evaluation of an agent: attempts, votes, canvases and batch size."""
 
     attempts: int = limited(2, low=1, high=1000)  # k, grids for each test input: 2 in the ARC Prize, 3 in 2019
     votes: int = limited(0, low=0)  # augmented episodes of each test input that vote for the attempts; 0: no vote
     augmentation: AugmentationConfig = field(default_factory=_augmentation_of_votes)  # of the episodes that vote
+    canvases: tuple[int, ...] | Literal["auto"] = ()  # sides: each task on the smallest that holds its tests; or auto
     batch_size: int = limited(1024, low=1)  # episodes side by side on the device
     seed: int = limited(0, low=0, high=2**31 - 1)
 
     def validate(self) -> list[str]:
+        problems = [] if self.canvases == "auto" else _unordered_sides(self.canvases)
         if 0 < self.votes < self.attempts:
-            return [f"votes must be 0, or at least attempts={self.attempts}, got {self.votes}"]
-        return []
+            problems.append(f"votes must be 0, or at least attempts={self.attempts}, got {self.votes}")
+        return problems
 
 
 @dataclass(frozen=True)

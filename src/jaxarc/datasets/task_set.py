@@ -10,7 +10,7 @@ import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, overload
+from typing import TYPE_CHECKING, Final, Literal, overload
 
 import numpy as np
 
@@ -438,6 +438,16 @@ class TaskSet:
     @cached_property
     def _indices(self) -> dict[str, int]:
         return {task_id: index for index, task_id in enumerate(self.task_ids)}
+
+
+def choose_sides(canvases: Sequence[int] | Literal["auto"], tasks: TaskSet) -> tuple[int, ...]:
+    """Return the sides of a config's canvases; ``"auto"`` are the best three for all tasks.
+
+    Each canvas compiles programs of its own. Of the pairs of ARC-AGI-1 three canvases leave 276 of 900 cells, four 237.
+    """
+    if canvases == "auto":
+        return tuple(cheapest_sides([max(task.grid_shape) for task in tasks], most=3))
+    return tuple(canvases)
 
 
 def cheapest_sides(largest: Sequence[int], most: int = 5) -> list[int]:

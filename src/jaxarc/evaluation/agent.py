@@ -120,7 +120,18 @@ def as_structured(action: Action, params: EnvParams) -> StructuredAction:
     return FlatActions(ArcEnvironment()).to_structured(action, params) if is_flat else action
 
 
-def require_agent_fits(agent: Agent, params: EnvParams) -> None:
+def require_canvas_fits(agent: Agent, params: EnvParams) -> None:
+    """Refuse an agent of one canvas where an evaluation has several; see :func:`require_agent_fits`."""
+    try:
+        require_agent_fits(agent, params, may_be_flat=False)
+    except AgentMismatchError as error:
+        height, width = params.config.grid_shape
+        raise AgentMismatchError(
+            f"canvases must be empty for an agent of one canvas: on that of {height}x{width} {error}"
+        ) from error
+
+
+def require_agent_fits(agent: Agent, params: EnvParams, *, may_be_flat: bool = True) -> None:
     """Refuse an agent that cannot act on the observations, or whose actions the environment does not take.
 
     Only shapes are computed.
@@ -131,11 +142,20 @@ def require_agent_fits(agent: Agent, params: EnvParams) -> None:
     # Everything is traced by shapes, so a wrong agent is refused before any task is played.
     observation = eqx.filter_eval_shape(lambda: ArcEnvironment().reset(key, params)[1])
     action, memory, after = _shapes_of_first_step(agent, key, observation)
+    if not may_be_flat and isinstance(action, int | jax.ShapeDtypeStruct):
+        raise AgentMismatchError(
+            "the agent's flat actions, integers, number other cells than on another; return structured actions"
+        )
     action = eqx.filter_eval_shape(as_structured, action, params)
     if not isinstance(action, wanted):
         raise AgentMismatchError(
             f"the agent takes actions of type {type(action).__name__}, but action.selection_format is "
             f"{selection_format!r}, which takes {wanted.__name__} or an integer; change the agent or the config"
+        )
+    if isinstance(action, MaskAction) and action.selection.shape != params.config.grid_shape:
+        raise AgentMismatchError(
+            f"the agent's masks have the shape {action.selection.shape}, but the canvas {params.config.grid_shape}; "
+            "make them as large as the grids that it sees"
         )
     # The memory is carried through a loop, whose structure, shapes and types may not change from step to step.
     before, now = ([(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(tree)] for tree in (memory, after))

@@ -127,6 +127,7 @@ def play_episodes(
     key: Key[Array, ""],
     batch_size: int,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
+    places: Int[np.ndarray, " T"] | None = None,
 ) -> Episodes:
     """Play the episode of each spec, a batch of them at a time, all with one compiled program.
 
@@ -140,14 +141,15 @@ def play_episodes(
         key: of the whole evaluation.
         batch_size: episodes side by side at most; the memory that is needed grows with it.
         on_progress: called with episodes done and episodes in all, after each batch.
+        places: of the tasks of ``params`` in the task set that they are a part of, by which keys and agent know them.
 
     Raises:
         AgentMismatchError: the agent needs other observations or takes other actions.
         NotEnoughMemoryError: not even one episode fits in memory; nothing has been played.
     """
     total = len(specs.task_index)
-    key_data = jax.random.key_data(key)
-    batch_size, play = _program_that_fits(agent, params, key_data, specs, min(batch_size, total))
+    shared = agent, params, jax.random.key_data(key), None if places is None else jnp.asarray(places, jnp.int32)
+    batch_size, play = _program_that_fits(shared, specs, min(batch_size, total))
     # Every batch has the same size, so one program plays all. The last one repeats its last episode, and the repeats
     # are cut off after the batches are joined.
     batches = []
@@ -226,19 +228,19 @@ def _batches(total: int, batch_size: int) -> Iterator[tuple[int, Int32[np.ndarra
 
 
 def _program_that_fits(
-    agent: Agent, params: EnvParams, key_data: UInt32[Array, " words"], specs: EpisodeSpec, size: int
+    shared: tuple[Agent, EnvParams, UInt32[Array, " words"], Int32[Array, " T"] | None], specs: EpisodeSpec, size: int
 ) -> tuple[int, Callable[[EpisodeSpec], Episodes]]:
     """Return the size of a batch, or a smaller one whose program fits in memory, and the program that plays it.
 
     Raises:
         AgentMismatchError, NotEnoughMemoryError: see :func:`play_episodes`.
     """
-    require_agent_fits(agent, params)
+    require_agent_fits(*shared[:2])
     free = available_memory()
     while True:
         chosen = _select(specs, np.resize(np.arange(len(specs.task_index), dtype=np.int32), size))
         play: Any = _play_batch  # its type does not say that it can be lowered
-        memory = program_memory(play.lower(agent, params, key_data, chosen).compile().compiled)
+        memory = program_memory(play.lower(*shared, chosen).compile().compiled)
         try:
             require_memory(size, memory, free)
         except NotEnoughMemoryError as error:
@@ -246,7 +248,7 @@ def _program_that_fits(
                 raise
             size = error.fitting_envs
         else:
-            return size, functools.partial(_play_batch, agent, params, key_data)
+            return size, functools.partial(_play_batch, *shared)
 
 
 def _select(specs: EpisodeSpec, chosen: Int32[np.ndarray, " B"]) -> EpisodeSpec:
@@ -254,12 +256,20 @@ def _select(specs: EpisodeSpec, chosen: Int32[np.ndarray, " B"]) -> EpisodeSpec:
 
 
 @eqx.filter_jit
-def _start(agent: Agent, params: EnvParams, key_data: UInt32[Array, " words"], specs: EpisodeSpec) -> _Running:
+def _start(
+    agent: Agent,
+    params: EnvParams,
+    key_data: UInt32[Array, " words"],
+    places: Int32[Array, " T"] | None,
+    specs: EpisodeSpec,
+) -> _Running:
+    # Task 1 of a canvas may be task 7 of the whole set: keys and agent know it as task 7.
+    named = specs if places is None else specs._replace(task_index=places[specs.task_index])
     # [B, 3]: for the reset, for the agent's memory, and for its steps.
-    keys = jax.vmap(episode_keys, (None, 0))(jax.random.wrap_key_data(key_data), specs)
+    keys = jax.vmap(episode_keys, (None, 0))(jax.random.wrap_key_data(key_data), named)
     reset = lambda key, spec: _ENV.reset(key, params, spec.task_index, spec.pair_index)
     states, observations = jax.vmap(reset)(keys[:, 0], specs)
-    memories = jax.tree.map(device_array, jax.vmap(agent.start)(keys[:, 1], specs, observations))
+    memories = jax.tree.map(device_array, jax.vmap(agent.start)(keys[:, 1], named, observations))
     return _Running(states, memories, keys[:, 2], states.similarity_score)
 
 
@@ -282,12 +292,18 @@ def _step(
 
 
 @eqx.filter_jit
-def _play_batch(agent: Agent, params: EnvParams, key_data: UInt32[Array, " words"], specs: EpisodeSpec) -> Episodes:
+def _play_batch(
+    agent: Agent,
+    params: EnvParams,
+    key_data: UInt32[Array, " words"],
+    places: Int32[Array, " T"] | None,
+    specs: EpisodeSpec,
+) -> Episodes:
     """Play until the last episode has ended; those that ended before stay as they are."""
     ended = jax.lax.while_loop(
         lambda running: jnp.any(~running.states.done),
         lambda running: _step(agent, params, running)[0],
-        _start(agent, params, key_data, specs),
+        _start(agent, params, key_data, places, specs),
     )
     states = ended.states
     grids = states.working_grid
@@ -306,7 +322,7 @@ def _record_batch(
     longest: Int[np.ndarray, " B"],
 ) -> Iterator[EpisodeTrajectory]:
     """Play 32 steps at a time and move their records to the host, until the last episode has ended."""
-    running = _start(agent, params, key_data, specs)
+    running = _start(agent, params, key_data, None, specs)
     start = jax.device_get(_view(running.states))
     # Only 32 steps are on the device at a time. One look at ``done`` after each 32 decides whether to go on.
     parts = []

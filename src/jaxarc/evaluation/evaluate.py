@@ -5,7 +5,6 @@ sums up each task in a :class:`TaskRow`.
 """
 
 import dataclasses
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +12,16 @@ from typing import Any, Final, NamedTuple
 
 import jax
 import numpy as np
+from jaxtyping import Int
 
 from jaxarc.compilation import require_own_jax
 from jaxarc.config import AugmentationConfig, ConfigValidationError, EvaluationConfig, JaxArcConfig
+from jaxarc.constants import PADDING
 from jaxarc.datasets import TaskSet
 from jaxarc.datasets.catalogue import GivenTasks
+from jaxarc.datasets.task_set import choose_sides
 from jaxarc.envs.params import EnvParams
-from jaxarc.evaluation.agent import Agent, EpisodeSpec, as_agent
+from jaxarc.evaluation.agent import Agent, EpisodeSpec, as_agent, require_canvas_fits
 from jaxarc.evaluation.episodes import Episodes, batch_of, play_episodes
 from jaxarc.evaluation.submission import (
     Score,
@@ -83,7 +85,7 @@ def evaluate(
         tasks: a task set, or whatever :func:`jaxarc.make` makes one of.
         rules: canvas, actions, observations, length of an episode, as in ``params.config``; by default those that
             ``make`` has. Pairs, starts, submits and augmentation are those described above, whatever it says.
-        config: attempts, votes, seed, batch size.
+        config: attempts, votes, seed, batch size; the canvases of an agent that takes any, where it sees the answers.
         answers_visible: show the answers, as ``rules.observation`` says. Such a score measures how well the agent edits
             one grid into another, and is not a score by the rules of ARC. Demonstrations, if shown, are then the tests.
         on_progress: called with episodes done and episodes in all.
@@ -91,8 +93,10 @@ def evaluate(
         **fields: changes of the rules, as ``make`` takes them, but for those that are described above.
 
     Raises:
-        AgentMismatchError: the agent fails, needs other observations or takes other actions.
-        ConfigValidationError: the rules would show the answer, or a field is one that an evaluation has to choose.
+        AgentMismatchError: the agent fails, needs other observations or takes other actions, or is for one canvas
+            where there are several.
+        ConfigValidationError: the rules or the choice of a canvas would show the answer, a canvas is larger than that
+            of the rules, or a field is one that an evaluation has to choose.
         UnknownAnswerError: ``answers_visible``, and an answer is unknown.
         TypeError: the tasks are those of a generator, which have no end.
         ValueError: a task does not fit the canvas, or the actions have no numbers and the agent returns one.
@@ -107,7 +111,15 @@ def evaluate(
             "set, or on some of its tasks by jaxarc.datasets.sample_task_set"
         )
     planned = plan_evaluation(agent, found, rules, config, answers_visible)
-    return planned.score([planned.play(on_progress)])
+    return planned.score(planned.play(on_progress))
+
+
+class EpisodesOnCanvas(NamedTuple):
+    """The episodes that are played on one canvas."""
+
+    params: EnvParams  # their tasks, and the rules with this canvas
+    specs: EpisodeSpec  # [E_g]; tasks are numbered as in ``params``
+    places: Int[np.ndarray, " T_g"]  # of these tasks in the whole set
 
 
 class PlannedEvaluation(NamedTuple):
@@ -115,30 +127,55 @@ class PlannedEvaluation(NamedTuple):
 
     agent: Agent
     tasks: TaskSet
-    params: EnvParams
-    specs: EpisodeSpec  # [E]
+    canvases: Sequence[EpisodesOnCanvas]  # the smallest first
     config: EvaluationConfig
     answers_visible: bool
 
-    def play(self, on_progress: Callable[[int, int], None] = lambda done, total: None) -> Episodes:
-        """Play all episodes, see :func:`play_episodes`."""
-        return play_episodes(self.agent, self.params, self.specs, self._key, self.config.batch_size, on_progress)
+    def play(self, on_progress: Callable[[int, int], None] = lambda done, total: None) -> list[Episodes]:
+        """Play all episodes, those of one canvas after those of another, see :func:`play_episodes`."""
+        played = []
+        for canvas in self.canvases:
+            before = sum(len(episodes.steps) for episodes in played)
+            tell = lambda done, _, before=before: on_progress(before + done, self.num_episodes)
+            played.append(self._play(canvas, canvas.specs, tell))
+        return played
 
     def play_batch(self, number: int) -> Episodes:
         """Play the batch of this number, from 0 on, as :meth:`play` does: by the same program, with the same bits."""
-        specs = batch_of(self.specs, number, self.config.batch_size)
-        return play_episodes(self.agent, self.params, specs, self._key, self.config.batch_size)
+        size = self.config.batch_size
+        canvas, first = self._batches[number]
+        played = self._play(canvas, batch_of(canvas.specs, first // size, size))
+        num_episodes = len(canvas.specs.task_index) - first  # what the last batch repeats is left out
+        return Episodes(*(part[:num_episodes] for part in played))
 
     def score(self, batches: Sequence[Episodes]) -> Evaluation:
-        """Score all episodes, in the order of the specs; what the last batch repeats is left out."""
-        episodes = Episodes(
-            *(np.concatenate(parts)[: len(self.specs.task_index)] for parts in zip(*batches, strict=True))
-        )
+        """Score all episodes, in the order of tasks, test inputs and attempts, from those of all batches."""
+        padded = [batch._replace(grids=_pad(np.asarray(batch.grids), *self.tasks.grid_shape)) for batch in batches]
+        # With canvases of the tasks 1 3 and 0 2, one episode each, the episodes 2 0 3 1 are those of tasks 0 1 2 3.
+        task_indices = np.concatenate([canvas.places[canvas.specs.task_index] for canvas in self.canvases])
+        order = np.argsort(task_indices, stable=True)
+        episodes = Episodes(*(np.concatenate(parts)[order] for parts in zip(*padded, strict=True)))
         return dataclasses.replace(_score(self.tasks, episodes, self.config), answers_visible=self.answers_visible)
 
     @property
+    def num_episodes(self) -> int:
+        return sum(len(canvas.specs.task_index) for canvas in self.canvases)
+
+    @property
     def num_batches(self) -> int:
-        return math.ceil(len(self.specs.task_index) / self.config.batch_size)
+        return len(self._batches)
+
+    @property
+    def _batches(self) -> list[tuple[EpisodesOnCanvas, int]]:
+        """The canvas of each batch, and the number of its first episode there."""
+        size = self.config.batch_size
+        return [(each, first) for each in self.canvases for first in range(0, len(each.specs.task_index), size)]
+
+    def _play(
+        self, canvas: EpisodesOnCanvas, specs: EpisodeSpec, on_progress: Callable[[int, int], None] = lambda *_: None
+    ) -> Episodes:
+        size = self.config.batch_size
+        return play_episodes(self.agent, canvas.params, specs, self._key, size, on_progress, canvas.places)
 
     @property
     def _key(self) -> PRNGKey:
@@ -155,9 +192,38 @@ def plan_evaluation(
             "measure how well the agent edits towards it, which is no score by the rules of ARC"
         )
     tasks = tasks.fit(rules.grid_shape, rules.dataset.too_large)
-    params = _make_params(tasks, rules, config, answers_visible)
-    specs = _make_specs(tasks, _episodes_per_input(config))
-    return PlannedEvaluation(as_agent(agent), tasks, params, specs, config, answers_visible)
+    rules = rules.with_fields(**_RULES_OF_ARC, mode=_mode(answers_visible), augmentation=_augmentation(config))
+    played = tasks
+    if answers_visible:  # the environment shows answers of demonstrations only, so each test becomes one
+        tests = tuple(dataclasses.replace(task, train=task.test) for task in tasks)
+        played = TaskSet(tasks.name, tests, tasks.canvas)
+    agent, canvases = as_agent(agent), []
+    for group in _split(played, rules, config, answers_visible):
+        params = _make_params(group, rules)
+        places = np.array([tasks.index_of(task_id) for task_id in group.task_ids])
+        canvases.append(EpisodesOnCanvas(params, _make_specs(group, _episodes_per_input(config)), places))
+        if config.canvases:
+            require_canvas_fits(agent, params)
+    return PlannedEvaluation(agent, tasks, canvases, config, answers_visible)
+
+
+def _split(tasks: TaskSet, rules: JaxArcConfig, config: EvaluationConfig, answers_visible: bool) -> tuple[TaskSet, ...]:
+    """Split tasks by the canvases that hold them, the smallest first; they are all on one unless the config says so."""
+    if not config.canvases:
+        return (tasks,)
+    if not answers_visible:
+        raise ConfigValidationError(
+            f"canvases={config.canvases!r} would tell the agent about the size of a hidden answer, which the smallest "
+            "canvas of its task has to hold, too; leave canvases empty, or write answers_visible=True"
+        )
+    groups = tasks.by_size(choose_sides(config.canvases, tasks))
+    if max(groups[-1].grid_shape) > min(rules.grid_shape):
+        height, width = rules.grid_shape
+        raise ConfigValidationError(
+            f"canvases must fit the canvas of the rules, {height}x{width}, got {groups[-1].grid_shape[0]} of "
+            f"canvases={config.canvases!r}"
+        )
+    return groups
 
 
 def _require_free(fields: Mapping[str, Any], config: EvaluationConfig, answers_visible: bool) -> None:
@@ -181,14 +247,17 @@ def _augmentation(config: EvaluationConfig) -> AugmentationConfig:
     return config.augmentation if config.votes else AugmentationConfig()
 
 
-def _make_params(tasks: TaskSet, rules: JaxArcConfig, config: EvaluationConfig, answers_visible: bool) -> EnvParams:
-    augmentation = _augmentation(config)
-    rules = rules.with_fields(**_RULES_OF_ARC, mode=_mode(answers_visible), augmentation=augmentation)
-    if answers_visible:  # the environment shows answers of demonstrations only, so each test becomes one
-        tests = tuple(dataclasses.replace(task, train=task.test) for task in tasks)
-        tasks = TaskSet(tasks.name, tests)
-    buffer = tasks.buffer(rules.grid_shape).with_symmetries(augmentation.num_symmetries)
+def _make_params(tasks: TaskSet, rules: JaxArcConfig) -> EnvParams:
+    """Put tasks on the device, on their own canvas."""
+    height, width = tasks.grid_shape
+    buffer = tasks.buffer().with_symmetries(rules.augmentation.num_symmetries)
+    rules = rules.with_fields(max_grid_height=height, max_grid_width=width)
     return EnvParams(buffer, uniform_weights(len(tasks)), rules)
+
+
+def _pad(grids: Int[np.ndarray, "B h w"], height: int, width: int) -> Int[np.ndarray, "B H W"]:
+    more = ((0, 0), (0, height - grids.shape[1]), (0, width - grids.shape[2]))
+    return np.pad(grids, more, constant_values=PADDING)
 
 
 def _make_specs(tasks: TaskSet, per_input: int) -> EpisodeSpec:
