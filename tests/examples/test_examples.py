@@ -18,6 +18,7 @@ TINY = {  # what each is called with
     "own_expert.py": "",
     "own_solver.py": "",
     "ppo_gymnax.py": "--updates 3 --network cnn",
+    "recurrent_ppo_trials.py": "--updates 2",
     "sb3_gymnasium.py": "--steps 2048",
     "behavior_cloning.py": "--updates 2",
     "surrogate.py": "--steps 3",
@@ -37,6 +38,7 @@ SHOWS = {  # a few lines that only a right run prints
     "own_expert.py": ["96 of 96 solved", "the output has another size"],
     "own_solver.py": ["18 of 234 test outputs", "3af2c5a8: 1 of 1", "errors at 0 tasks"],
     "ppo_gymnax.py": ["step    6,144: ", "% solved"],
+    "recurrent_ppo_trials.py": ["share solved", "seed 0, new rules"],
     "sb3_gymnasium.py": ["step   2,048: ", "% solved, mean return", "answer", "RecordedEpisode("],
     "behavior_cloning.py": ["136 traces of 25 tasks", "before: 0 of 136", "of 27 that it never saw"],
     "surrogate.py": ["384 examples in", "its first choice is one", "fill 1"],
@@ -104,10 +106,10 @@ def test_saved_states_are_a_tenth_of_the_full_dump_and_load_equal():
 
 
 def solved_at_the_end(name: str, arguments: str) -> int:
-    """Return the percentage of solved episodes that an example prints last; it is 0 where nothing is learned."""
+    """Return the percentage that an example prints last, of what was solved; it is 0 where nothing is learned."""
     command = [sys.executable, str(EXAMPLES / name), *arguments.split()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1200, check=True)
-    return int(float(re.findall(r"([\d.]+) % solved", done.stdout)[-1]))
+    return int(float(re.findall(r"([\d.]+) %(?: solved|$)", done.stdout, re.MULTILINE)[-1]))
 
 
 def test_the_ppo_of_stable_baselines3_learns_the_starter_environment():
@@ -118,3 +120,8 @@ def test_the_ppo_of_stable_baselines3_learns_the_starter_environment():
 def test_a_plain_ppo_learns_with_a_hidden_answer():
     pytest.importorskip("gymnax", reason="gymnax is not installed; pip install gymnax six")
     assert solved_at_the_end("ppo_gymnax.py", "--hidden --updates 300") >= 5  # a random policy solves none
+
+
+def test_a_recurrent_agent_learns_a_new_rule_within_an_episode():
+    arguments = "--see answer --updates 60"
+    assert solved_at_the_end("recurrent_ppo_trials.py", arguments) >= 60  # guessing the rule solves 1 %

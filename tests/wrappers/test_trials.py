@@ -143,6 +143,25 @@ def test_all_trials_play_the_same_task(kind):
     assert len({int(before.env_state.pair_index) for before, *_ in steps}) > 1
 
 
+@pytest.mark.parametrize("kind", ["stored", "augmented", "generated"])
+def test_a_trial_shows_the_answers_of_all_demonstrations_but_its_own(kind):
+    fields = {"include_demonstrations": True, "grid_format": "tokens"}
+    if kind == "augmented":
+        fields |= {"symmetries": "flips", "recolor": "all", "shuffle_demos": True}
+    if kind == "generated":
+        fields["tasks"] = procedural_tasks("color-map", CANVAS, num_train=2, side=(2, 2))
+    params = make_params(**fields)
+    state, observation = ENV.reset(jax.random.key(0), params, 0)
+    answers = {}
+    for trial in range(3):
+        shown = observation["demonstrations"]
+        assert [bool(flag) for flag in shown["mask"]] == [slot != trial for slot in range(2)]
+        for slot, answer in answers.items():
+            np.testing.assert_array_equal(shown["outputs"][slot], answer)
+        answers[trial] = state.env_state.canvas.target.astype(jnp.int32) + 1
+        state, observation, *_ = ENV.step(state, act(SUBMIT), params)
+
+
 def random_actions(shape, seed=0):
     rng, count = np.random.default_rng(seed), int(np.prod(shape))
     operation = np.where(rng.random(count) < 0.3, SUBMIT, random_operations(rng, count))

@@ -133,7 +133,7 @@ class ObservationConfig(CheckedConfig):
     include_input: bool = False  # adds "input_grid", of the current pair
     include_clipboard: bool = False  # adds "clipboard"
     include_selection: bool = False  # adds "selection", bool [H, W]: the cells that the last operation used
-    include_demonstrations: bool = False  # adds "demonstrations"; in training without the pair that is played
+    include_demonstrations: bool = False  # adds "demonstrations"; in training and trials without the played pair
     max_demonstrations: int | None = limited(None, low=1, high=MAX_TRACKED_PAIRS)  # slots; None: most of any task
     include_operations: bool = False  # adds "operations", bool [42]: legal, and able to do something
     include_step_count: bool = False  # adds "step_count"

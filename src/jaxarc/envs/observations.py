@@ -26,7 +26,7 @@ def observe(state: ArcEnvState, source: PairSource, config: JaxArcConfig) -> Obs
 
     With ``layout="dict"`` it is the grid alone, or a dictionary. ``demonstrations`` has ``inputs`` and ``outputs``,
     grids with a leading axis of slots, ``mask``, bool[slots], true where a slot holds a demonstration, and ``count``.
-    In training the slot of the pair that is played is empty: its output would be the answer.
+    In training and in trials the slot of the pair that is played is empty: its output would be the answer.
 
     The other layouts are one array, in which the entries follow one another, sorted by name:
 
