@@ -344,11 +344,9 @@ def likeliest(found: list[Found], train: Sequence[Pair], test_input: np.ndarray,
     for one in found:
         by_answer.setdefault(bytes(one.answer.shape) + one.answer.tobytes(), []).append(one)
 
-    def order(same: list[Found]) -> tuple[float, ...]:
-        is_same = changes and np.array_equal(same[0].answer, test_input)
-        is_plain = colorful and len(np.unique(same[0].answer)) == 1
-        return is_same or is_plain, *_by_votes(same)
-
+    is_same = lambda one: changes and np.array_equal(one.answer, test_input)
+    is_plain = lambda one: colorful and len(np.unique(one.answer)) == 1
+    order = lambda same: (is_same(same[0]) or is_plain(same[0]), *_by_votes(same))
     return [same[0] for same in sorted(by_answer.values(), key=order)[:count]]
 
 
