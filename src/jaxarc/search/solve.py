@@ -57,7 +57,7 @@ class SearchResult:
     """The answers for one test input, the likeliest first, and what the search cost."""
 
     answers: tuple[Found, ...]
-    found: tuple[Found, ...]  # all, also those whose answers are equal or beyond ``answers``; the likeliest first
+    found: tuple[Found, ...]  # all, also those whose answers are equal or beyond ``answers``; the best program first
     num_states: int  # different states that were kept
     num_applied: int  # states that words made, with those that were known
     is_cut: bool  # whether a limit was reached
