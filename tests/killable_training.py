@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from forked import start_forked
 from jax.experimental.serialize_executable import deserialize_and_load, serialize
+from small_run import Ready
 
 from jaxarc.agents import train as agent_training
 from jaxarc.agents import updates
@@ -44,7 +45,8 @@ def prepare(file: Path, overrides: list[str]) -> None:
 def command(file: Path, log: Path, arguments: list[str]) -> None:
     """Run ``jaxarc`` with what was compiled in place of the compiler."""
     state, run_updates, measure = pickle.loads(file.read_bytes())
-    agent_training.start_once = lambda *_: jax.tree.map(jax.numpy.asarray, state)
+    start = lambda *_: jax.tree.map(jax.numpy.asarray, state)
+    agent_training.start_training = Ready(start, updates.start_training)
     agent_training.run_updates, agent_training.measure = Compiled(*run_updates), Compiled(*measure)
     with log.open("a") as out, contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
         main(arguments)

@@ -1,6 +1,6 @@
 """A training run on 2x2 grids whose update takes milliseconds, its rules, and what two runs of it must agree in."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -83,10 +83,15 @@ def same(first: Any, second: Any) -> bool:
 
 
 class Ready:
-    """Stands for a function, or for its lowered program, that is compiled already."""
+    """Stands for a function, or for its lowered program, that is compiled already; a call traces it."""
 
-    def __init__(self, program: Any):
+    def __init__(self, program: Any, traced: Callable[..., Any] | None = None):
         self.program = program
+        self.traced = traced
+
+    def __call__(self, *args: Any) -> Any:
+        assert self.traced is not None
+        return self.traced(*args)
 
     def lower(self, *_: Any) -> "Ready":
         return self

@@ -48,6 +48,9 @@ class CompiledOnce:
     def __init__(self, function):
         self.function, self.programs = function, {}
 
+    def __call__(self, *args):
+        return self.function(*args)
+
     def lower(self, *args):
         leaves, structure = jax.tree.flatten(args)
         shapes = tuple((leaf.shape, leaf.dtype) if hasattr(leaf, "shape") else leaf for leaf in leaves)
@@ -67,12 +70,7 @@ def quick(programs, monkeypatch):
     run_updates, measure, start = programs
     monkeypatch.setattr(agent_training, "run_updates", run_updates)
     monkeypatch.setattr(agent_training, "measure", measure)
-
-    def start_once(keys, params, config, curriculum, examples, policies=None):
-        given = keys, params, config, curriculum, examples, policies
-        return start.lower(*given).compile()(keys, params, examples, policies)
-
-    monkeypatch.setattr(agent_training, "start_once", start_once)
+    monkeypatch.setattr(agent_training, "start_training", start)
 
 
 def on_canvases(*sides):

@@ -67,7 +67,7 @@ def quick(compiled, monkeypatch):
     """Let ``train`` find its functions compiled."""
     monkeypatch.setattr(agent_training, "run_updates", Ready(compiled[2]))
     monkeypatch.setattr(agent_training, "measure", Ready(compiled[3]))
-    monkeypatch.setattr(agent_training, "start_once", lambda *_: compiled[0])
+    monkeypatch.setattr(agent_training, "start_training", Ready(lambda *_: compiled[0], updates.start_training))
 
 
 @pytest.mark.usefixtures("quick")
@@ -95,7 +95,7 @@ def test_a_run_whose_state_is_donated_learns_the_same_bit_for_bit(compiled, monk
     in_place = agent_training.run_updates_in_place.lower(state, params, EXPERIMENT.train_config, 2).compile()
     start = jax.tree.map(jnp.copy, state)
     monkeypatch.setattr(agent_training, "run_updates_in_place", Ready(in_place))
-    monkeypatch.setattr(agent_training, "start_once", lambda *_: start)
+    monkeypatch.setattr(agent_training, "start_training", Ready(lambda *_: start, updates.start_training))
     monkeypatch.setattr(agent_training, "compiles_for_cpu", lambda: False)
     found = train(EXPERIMENT, PAIRS)
     assert all(leaf.is_deleted() for leaf in jax.tree.leaves(start))

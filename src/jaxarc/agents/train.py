@@ -24,7 +24,6 @@ from jaxarc.agents.canvases import (
 )
 from jaxarc.agents.cloning import CloningExamples, TraceExampleError, load_examples
 from jaxarc.agents.experiment import Experiment, Report
-from jaxarc.agents.policy import ActorCritic
 from jaxarc.agents.ppo import TrainConfig
 from jaxarc.agents.updates import (
     Progress,
@@ -35,7 +34,7 @@ from jaxarc.agents.updates import (
     run_updates,
     start_training,
 )
-from jaxarc.config import ConfigValidationError, CurriculumConfig
+from jaxarc.config import ConfigValidationError
 from jaxarc.datasets import TaskSet, load_tasks
 from jaxarc.datasets.task_set import choose_sides
 from jaxarc.envs.params import EnvParams
@@ -137,7 +136,8 @@ class AgentTraining(Trainable):
         self.experiment = experiment
         self.pairs = pairs
         self.played: TaskResults | None = None  # what the newest evaluation returned
-        self._compiling: list[Future[Any]] = []
+        self._measuring: list[Future[Any]] = []  # the programs, of each canvas one
+        self._updating: list[Future[Any]] = []
         training = experiment.training
         self.intervals = Intervals(
             num_updates=experiment.num_updates,
@@ -183,12 +183,22 @@ class AgentTraining(Trainable):
         examples = self._load_examples() if self.experiment.cloning.traces else None
         shapes = self.like()
         require_memory(self.experiment.agent.num_envs, size_of(shapes), available_memory(), growth=_GROWTH)
-        if self.mesh is None:  # the first state is made while what it is for is compiled
-            self._begin_compiling(shapes)
+        # All programs are compiled in threads, in the order in which they are called: so the first state is measured
+        # and reported while an update is still being compiled.
+        if self.mesh is None:
+            self._begin_measure(shapes)
+        given = [(self._keys(g), params) for g, params in enumerate(self.train_params)]
+        starting = []
+        for g, config in enumerate(self.train_configs):
+            policies = shapes.learner.policy if g else None  # fresh ones on the first canvas
+            more = config, self.experiment.curriculum, examples, policies
+            starting.append(self._compile(start_training, *given[g], *more))
+        if self.mesh is None:
+            self._begin_updates(shapes)
         states: list[TrainingState] = []
-        for g, (params, config) in enumerate(zip(self.train_params, self.train_configs, strict=True)):
-            policies = states[-1].learner.policy if states else None
-            states.append(start_once(self._keys(g), params, config, self.experiment.curriculum, examples, policies))
+        for program, of_canvas in zip(_programs(starting), given, strict=True):
+            policies = states[0].learner.policy if states else None
+            states.append(program(*of_canvas, examples, policies))
         return join_states(states)
 
     def like(self) -> TrainingState:
@@ -205,10 +215,9 @@ class AgentTraining(Trainable):
         return state if self.mesh is None else place_state(state, self.mesh, self.experiment.parallel.over)
 
     def compile(self, state: TrainingState) -> None:
-        if not self._compiling:
-            self._begin_compiling(state)
-        programs = [program.result() for program in self._compiling]
-        self._run_updates, self._measure = programs[: len(self.learned)], programs[len(self.learned) :]
+        self._begin_measure(state)
+        self._begin_updates(state)
+        self._run_updates, _ = _programs(self._updating), _programs(self._measuring)
         needed = max((program_memory(program) for program in self._run_updates), key=lambda size: size or 0)
         num_devices = 1 if self.mesh is None else len(self.mesh.local_devices)
         require_memory(
@@ -248,9 +257,10 @@ class AgentTraining(Trainable):
 
     def evaluate(self, state: TrainingState) -> list[Numbers]:
         """Play all pairs; where tasks are made as they are needed there are no training pairs, and no rate of them."""
+        self._begin_measure(state)
         played = [
             to_host(program(state.players, params))
-            for program, params in zip(self._measure, self.eval_params, strict=True)
+            for program, params in zip(_programs(self._measuring), self.eval_params, strict=True)
         ]
         self.played = in_order = self._in_order(self.measured, len(self.pairs.eval), *played)
         solved = np.asarray(in_order.solved)
@@ -314,20 +324,29 @@ class AgentTraining(Trainable):
         """On one canvas a call makes all updates of a report; several take turns in each update."""
         return self.intervals.updates_per_step if len(self.learned) == 1 else 1
 
-    def _begin_compiling(self, state: TrainingState) -> None:
-        """Trace all programs, those that compile longer first, and compile them in threads, one for each core."""
+    @functools.cached_property
+    def _compilers(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(max(2, host_cores()))
+
+    def _compile(self, program: Any, *args: Any) -> Future[Any]:
+        """Trace a program, and compile it in a thread: XLA compiles outside of Python's lock."""
+        return self._compilers.submit(program.lower(*args).compile, compiler_options())
+
+    def _begin_measure(self, state: TrainingState) -> None:
+        """Begin to compile what plays all pairs of each canvas."""
         devices = self.mesh, self.experiment.parallel.over
-        pool = ThreadPoolExecutor(max(2, host_cores()))
-        learning = zip(split_state(state, len(self.learned)), self.train_params, self.train_configs, strict=True)
-        programs = [
-            (update_program(), part, params, config, self._updates_per_call, *devices)
-            for part, params, config in learning
-        ]
-        programs += [(measure, state.players, params, *devices) for params in self.eval_params]
-        # XLA compiles outside of Python's lock.
-        options = compiler_options()
-        self._compiling = [pool.submit(program.lower(*args).compile, options) for program, *args in programs]
-        pool.shutdown(wait=False)
+        if not self._measuring:
+            self._measuring = [self._compile(measure, state.players, params, *devices) for params in self.eval_params]
+
+    def _begin_updates(self, state: TrainingState) -> None:
+        """Begin to compile what learns on each canvas."""
+        devices = self.mesh, self.experiment.parallel.over
+        if not self._updating:
+            learning = zip(split_state(state, len(self.learned)), self.train_params, self.train_configs, strict=True)
+            self._updating = [
+                self._compile(update_program(), part, params, config, self._updates_per_call, *devices)
+                for part, params, config in learning
+            ]
 
     @staticmethod
     def _in_order(canvases: Sequence[TasksOnCanvas], num_tasks: int, *parts: Columns) -> Columns:
@@ -366,17 +385,9 @@ class AgentTraining(Trainable):
         return load_examples(train_config.cloning.traces, load_tasks(dataset), train, params, agent.gamma, agent.reward)
 
 
-def start_once(
-    keys: Key[Array, " K"],
-    params: EnvParams,
-    train_config: TrainConfig,
-    curriculum: CurriculumConfig,
-    examples: CloningExamples | None,
-    policies: ActorCritic | None = None,
-) -> TrainingState:
-    """Run :func:`~jaxarc.agents.updates.start_training`, compiled as learning is: imitation is learning."""
-    start = start_training.lower(keys, params, train_config, curriculum, examples, policies)
-    return start.compile(compiler_options())(keys, params, examples, policies)
+def _programs(compiling: Sequence[Future[Any]]) -> list[Any]:
+    """Wait for programs."""
+    return [program.result() for program in compiling]
 
 
 def _fields_of(progress: Progress, k: int) -> dict[str, Any]:

@@ -77,7 +77,10 @@ class LiveReports:
         presentation = self._presentation
         if measured := ", ".join(said(presentation.measured, self._gathered)):
             self._measured = presentation.before_measured + measured
-        self._line.show(presentation.unit, report.update, [*said(presentation.live, self._gathered), self._measured])
+        parts = [*said(presentation.live, self._gathered), self._measured]
+        if report.update == 0:  # a step is being compiled
+            parts.append("compiling ...")
+        self._line.show(presentation.unit, report.update, parts)
         self._gathered = []
 
 

@@ -58,7 +58,7 @@ class TrainResult:
 
     state: State
     reports: list[Any]  # the first of each seed before learning, the last after it; both with an evaluation
-    compile_seconds: float
+    compile_seconds: float  # until learning began: of compiling, and of measuring the first state meanwhile
     interrupted: bool  # stopped before its updates were used up
 
 
@@ -136,7 +136,10 @@ class Trainable(abc.ABC):
         return state
 
     def compile(self, state: State) -> None:
-        """Compile what ``step`` and ``evaluate`` call, so that the clock does not count it."""
+        """Compile what ``step`` and ``evaluate`` call, so that the clock does not count it.
+
+        The first state is evaluated before, so a trainable that compiles in threads lets that one wait for less.
+        """
         del state
 
     def is_learned(self, reports: Sequence[Any]) -> bool:
@@ -201,14 +204,14 @@ def run(
 
 
 def _learn(current: "_Run", should_stop: Callable[[], bool]) -> TrainResult:
+    if not current.run_state.reports:  # while the step may still be compiled
+        current.report(current.run_state.state, 0, None, is_evaluated=True)
     current.compile()
     interrupted = False
     # Saving needs all processes, and the others do not know of an error in this one: so nothing is saved after an
     # error that they do not share.
     is_agreed = jax.process_count() == 1
     try:
-        if not current.run_state.reports:
-            current.report(current.run_state.state, 0, None, is_evaluated=True)
         with current.trainable.running(current.run_state.updates):
             while not current.is_finished and not any_process(current.is_out_of_time):
                 interrupted = any_process(should_stop())
@@ -256,7 +259,7 @@ class _Run:
         self.seconds_saved = self.run_state.seconds  # when the newest checkpoint was written
         self.step_seconds = 0.0  # of the steps since the last report that this process took
         self.step_updates = 0  # and their number of updates
-        self.started = 0.0
+        self.started = time.perf_counter() - self.run_state.seconds
         self.compile_seconds = 0.0
 
     @property
@@ -278,7 +281,7 @@ class _Run:
 
     @property
     def seconds(self) -> float:
-        """Since learning began, without compilation, saving and the time between two processes."""
+        """Since learning began, without saving and the time between two processes."""
         return time.perf_counter() - self.started
 
     def compile(self) -> None:
