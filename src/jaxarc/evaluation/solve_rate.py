@@ -10,11 +10,10 @@ from jaxtyping import Array, Bool, Int32
 from jaxarc.envs.environment import ArcEnvironment
 from jaxarc.envs.params import EnvParams
 from jaxarc.envs.state import ArcEnvState
-from jaxarc.fusion import compute_once
+from jaxarc.fusion import compiles_for_cpu, compute_once
 from jaxarc.parallel.mesh import UNSHARDED, DataShard
 from jaxarc.unroll import BatchPolicy, actor_step
 
-_NUM_SLOTS: Final = 256  # episodes side by side: enough to be fast, few enough to stay in a CPU's cache
 _ENV: Final = ArcEnvironment()
 
 
@@ -35,7 +34,7 @@ class _Slots(eqx.Module):
 
 
 def play_every_task(
-    policy: BatchPolicy, params: EnvParams, num_slots: int = _NUM_SLOTS, shard: DataShard = UNSHARDED
+    policy: BatchPolicy, params: EnvParams, num_slots: int | None = None, shard: DataShard = UNSHARDED
 ) -> TaskResults:
     """Play one episode of each task of the buffer, on its first pair, and return which ones were solved.
 
@@ -46,11 +45,14 @@ def play_every_task(
         policy: gets the task indices [B] as its key. Under ``eqx.filter_jit`` its arrays may change from call to call.
         params: tasks and rules. The weights are not used, and whatever the config says, episodes start from the input
             and nothing is augmented.
-        num_slots: episodes side by side; the results do not depend on it.
+        num_slots: episodes side by side, on which the results do not depend; by default 64 on a CPU, where more leave
+            its cache and wait for the longest at the end, and 256 elsewhere.
         shard: of the tasks that this device plays; all get all results.
     """
     params = params.without_augmentation()
     num_tasks = params.tasks.num_tasks
+    if num_slots is None:
+        num_slots = 64 if compiles_for_cpu() else 256
     begin, end = shard.bounds(num_tasks)
     start = jax.vmap(lambda task: first_state(params, task))
 
