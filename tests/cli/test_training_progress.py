@@ -38,6 +38,11 @@ def test_several_seeds_are_one_line_of_means_ranges_and_the_speed_of_all():
     assert shown(3, *reports[:2]) == ["compiling ..."]
 
 
+def test_a_first_report_says_that_learning_is_still_being_compiled():
+    first = Report(0, 0, 0.0, seed=0, evaluation_solve_rate=0.0)
+    assert shown(1, first)[1:] == ["update 0/4  solved: evaluation 0 %  compiling ..."]
+
+
 @pytest.mark.parametrize(
     ("write", "values", "text"),
     [

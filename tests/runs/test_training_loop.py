@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import threading
 
 import jax
 import jax.numpy as jnp
@@ -86,6 +87,21 @@ def test_a_run_measures_before_and_after_and_reports_each_seed_between(tmp_path)
     check_tasks(folder, outcome)
     assert folder.checkpoints.updates() == [6]
     assert same(load_checkpoint(folder.checkpoints.at(6), outcome.state), outcome.state)
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_first_state_is_reported_while_an_update_is_compiled(compiled, monkeypatch):
+    is_reported = threading.Event()
+
+    class CompiledLate(Ready):
+        def compile(self, _=None):
+            assert is_reported.wait(timeout=60)
+            return self.program
+
+    monkeypatch.setattr(agent_training, "run_updates", CompiledLate(compiled[2]))
+    outcome = train(EXPERIMENT, PAIRS, on_report=lambda _: is_reported.set())
+    assert outcome.reports[0].update == 0
+    assert outcome.reports[0].seconds < outcome.compile_seconds
 
 
 @pytest.mark.usefixtures("quick")
