@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Float32, Int8, Int16, Int32, Key
 from jaxarc import constants as c
 from jaxarc.agents.edits import EditKind, Network, PolicyInput, first_kind_logits, neighbors, one_hot, pick
 from jaxarc.config import NetworkConfig
-from jaxarc.nn.layers import MLP
+from jaxarc.nn.layers import MLP, draw_together
 
 NUM_BITS: Final = 10  # inside the target, wrong; 4 neighbors of the same target color; 4 neighbors wrong
 _WHOLE: Final = 8  # numbers that describe the whole grid
@@ -52,16 +52,16 @@ class RelationalNetwork(Network):
     def __init__(
         self, key: Key[Array, ""], grid_shape: tuple[int, int], kinds: tuple[EditKind, ...], config: NetworkConfig
     ):
-        keys = jax.random.split(key, 5)
         size = config.hidden_size
-        kind_layers = MLP(keys[0], (_WHOLE, _WIDE, len(kinds)))
+        draws = draw_together(key, 5, max(_WHOLE * _WIDE, _WIDE * len(kinds), NUM_BITS * size))
+        kind_layers = MLP(draws[0], (_WHOLE, _WIDE, len(kinds)))
         biases = jnp.asarray(first_kind_logits(kinds, config))
         self.kind_layers = eqx.tree_at(lambda layers: layers.last.bias, kind_layers, biases)
-        self.value_layers = MLP(keys[1], (_WHOLE, _WIDE, 1), last_scale=0.1)
-        self.cell_layers = MLP(keys[2], (NUM_BITS, size, 2))
-        box_layers = MLP(keys[3], (_BOX, size, 1))
+        self.value_layers = MLP(draws[1], (_WHOLE, _WIDE, 1), last_scale=0.1)
+        self.cell_layers = MLP(draws[2], (NUM_BITS, size, 2))
+        box_layers = MLP(draws[3], (_BOX, size, 1))
         self.box_layers = box_layers
-        self.color_layers = MLP(keys[4], (_COLOR, size, 1), 0.7)
+        self.color_layers = MLP(draws[4], (_COLOR, size, 1), 0.7)
         self.size_weights = jnp.zeros((2,), jnp.float32)
         self.grid_shape = grid_shape
         self.paints = tuple(kind.operation == c.FILL for kind in kinds)
