@@ -3,8 +3,8 @@
     python docs/make_ladder.py RUN...     # of `jaxarc train experiment=ladder_...`, in the order of the table
     python docs/make_ladder.py            # the figure again, from the curves of the last table in docs/ladder.json
 
-The first ``ladder.json`` was read off the figure of the runs in the table, within 1 %; that of ``ladder_l2``
-still counts five pairs of 1,782 that its training holds.
+In the first ``ladder.json`` the curves of ``ladder_l1``, ``ladder_l1_plain`` and ``ladder_l2_small`` were read off an
+older figure, within 1 %.
 """
 
 import argparse
