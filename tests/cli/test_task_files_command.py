@@ -185,6 +185,11 @@ def test_generated_rules_are_a_set_by_name(monkeypatch):
         *("rules/few: 30", "rules/few-arguments: 5", "rules/few-compositions: 5", "rules/few-words: 5")
     ]
     assert len(load_tasks("rules/few-words")) == 5
+    code, _, error = run(*asked, "--replace")  # what those three hold out may be among the new rules
+    assert code == 1
+    assert "'rules/few-arguments' is of an earlier 'rules/few'" in error
+    for part in ("arguments", "compositions", "words"):
+        assert run("remove", f"rules/few-{part}")[0] == 0
     assert run(*asked, "--replace")[0] == 0
     assert installed_path("rules/few").read_bytes() == content
     assert run("verify", "rules/few")[0] == 0
@@ -215,7 +220,8 @@ def test_rules_whose_drawing_was_killed_are_drawn_on_to_the_same_files(data_fold
     assert "--seed is 0 there and 1 here" in error
     (parts / "1.npz").write_bytes((parts / "1.npz").read_bytes()[:-9])  # as a crash of the machine may leave it
     monkeypatch.setattr(drawn_rules, "_draw", lambda *given: jobs.append(given[-1]) or draw(*given))
-    assert run(*asked, "--replace")[0] == 0
+    installed_path("rules/few-words").unlink()  # as where the sets were being written
+    assert run(*asked)[0] == 0
     assert jobs[:4] == [0, 1, 1, 2]
     assert jobs.count(0) == 1
     assert [installed_path(f"rules/few{part}").read_bytes() for part in ("", "-words")] == content

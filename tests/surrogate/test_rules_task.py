@@ -101,6 +101,13 @@ def test_tasks_that_are_too_large_are_left_out_and_a_set_of_no_other_is_refused(
         RulesTask(RulesConfig(side=5), small, [large])
 
 
+def test_rules_that_are_learned_from_are_not_measured():
+    tasks = tasks_of("few", np.flipud, 4)
+    some = TaskSet("some", tasks.tasks[2:])
+    with pytest.raises(ConfigValidationError, match=r"'some' and 'few', .* share 2 tasks, such as 'few-2'"):
+        RulesTask(RulesConfig(side=SIDE), tasks, [some])
+
+
 def test_sets_are_loaded_by_their_names(tmp_path, monkeypatch):
     monkeypatch.setenv("JAXARC_DATA", str(tmp_path))
     install(tasks_of("rules/a", np.flipud, 2), "rules/a")

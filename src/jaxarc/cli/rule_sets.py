@@ -1,6 +1,7 @@
 """``jaxarc tasks generate rules``: task sets of rules that are drawn at random, in the data folder."""
 
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import numpy as np
@@ -59,17 +60,22 @@ def rules(
 
     names = {part: f"rules/{name}" if part == PARTS[0] else f"rules/{name}-{part}" for part in PARTS}
     counts = {part: count if part == PARTS[0] else held_out for part in PARTS}
+    # Beside the sets, and not among them until all is drawn.
+    folder = _path(names[PARTS[0]]).with_suffix(".drawn")
     for part, full_name in names.items():
-        try:
-            path = installed_path(full_name)
-        except ValueError as error:
-            raise typer.BadParameter(str(error), param_hint="NAME") from error
-        if counts[part] and path.exists() and not replace:
+        path = _path(full_name)
+        if not path.exists():
+            continue
+        if not counts[part]:
+            raise FileExistsError(
+                f"{full_name!r} is of an earlier {names[PARTS[0]]!r} and may hold rules of the new one; add --held-out, "
+                f"choose another name, or run: jaxarc tasks remove {full_name}"
+            )
+        if not replace and not folder.exists():  # where it does, a run was stopped while it wrote the sets
             raise FileExistsError(f"{full_name!r} is there already in {path}; choose another name, or add --replace")
     choice = HeldOut.choose(seed) if held_out else NOTHING
     scenes = Scenes.of([[grid for grid, _ in task.pairs if max(grid.shape) <= canvas] for task in load_tasks(_SOURCE)])
-    # Beside the sets, and not among them until all is drawn. Only these two decide what is drawn.
-    folder = installed_path(names[PARTS[0]]).with_suffix(".drawn")
+    # Only these two decide what is drawn.
     Results.of(folder, [], {"--seed": seed, "--canvas": canvas})
     found: dict[str, list[DrawnRules]] = {part: [] for part in PARTS}
     with progress_bar("rules", total=sum(counts.values()), waiting="drawing ...") as show:
@@ -93,3 +99,10 @@ def rules(
     if held_out:
         typer.echo(f"held out: {', '.join(sorted(choice.functions))}; {len(choice.pairs)} pairs of functions;")
         typer.echo(f"of arguments {', '.join(sorted(map(str, choice.words)))}")
+
+
+def _path(name: str) -> Path:
+    try:
+        return installed_path(name)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="NAME") from error

@@ -255,10 +255,17 @@ def _how_to_install(name: str, path: Path) -> str:
             f"the tasks of {name!r} are not installed (no file {path}); run: jaxarc tasks download {name}; "
             + how_to_import(name)
         )
-    return f"no task set {name!r} is installed (no file {path}); run: jaxarc tasks import PATH --name {name}"
+    return f"no task set {name!r} is installed (no file {path}); run: {_how_to_make(name)}"
 
 
 def _how_to_replace(name: str) -> str:
     if name in ARCHIVES:
         return f"run: jaxarc tasks download {name} --again"
-    return f"import it again: jaxarc tasks import PATH --name {name} --replace"
+    return f"make it again: {_how_to_make(name)} --replace"
+
+
+def _how_to_make(name: str) -> str:
+    folder, _, rest = name.partition("/")
+    if folder == "rules":
+        return f"jaxarc tasks generate rules {re.sub('-(arguments|compositions|words)$', '', rest)} --held-out 1000"
+    return f"jaxarc tasks import PATH --name {name}"

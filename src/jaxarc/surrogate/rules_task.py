@@ -106,9 +106,16 @@ class RulesTask(SurrogateTask):
         """Lay out the tasks.
 
         Raises:
-            ConfigValidationError: a set has no task that is small enough.
+            ConfigValidationError: a set has no task that is small enough, or one that is learned from is measured.
         """
         self.config = config
+        known = set(learned.task_ids)
+        for tasks in measured:
+            if shared := [task_id for task_id in tasks.task_ids if task_id in known]:
+                raise ConfigValidationError(
+                    f"rules.measured: {tasks.name!r} and {learned.name!r}, which is learned from, share {len(shared)} "
+                    f"tasks, such as {shared[0]!r}; measure sets that were drawn together with it, by --held-out"
+                )
         most, _ = learned.max_pairs
         self.train = Puzzles.of(learned.tasks, config.side, most)
         self.held_out = {tasks.name: Puzzles.of(tasks.tasks, config.side, most) for tasks in measured}
