@@ -119,9 +119,16 @@ def test_a_new_folder_of_a_run_that_was_refused_is_removed(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_in_which_something_was_reported_stays(tmp_path):
+def test_a_new_folder_with_a_report_of_the_untrained_agent_alone_is_removed(tmp_path):
     folder = create_run_folder(experiment(tmp_path))
-    MetricsFile(folder.metrics, Report).append([Report(0, 0, 0.0)])
+    MetricsFile(folder.metrics, Report).append([Report(0, 0, 0.0, seed=seed) for seed in (0, 1)])
+    remove_unused(folder)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_in_which_something_learned_was_reported_stays(tmp_path):
+    folder = create_run_folder(experiment(tmp_path))
+    MetricsFile(folder.metrics, Report).append([Report(0, 0, 0.0), Report(4, 256, 0.1)])
     remove_unused(folder)
     assert {path.name for path in folder.path.iterdir()} == {"config.json", "metrics.jsonl", ".writer"}
 

@@ -178,8 +178,14 @@ def _this_process() -> dict[str, Any]:
 
 
 def remove_unused(folder: RunFolder) -> None:
-    """Remove a new folder of this process that has no metrics and no checkpoints: there is nothing worth keeping."""
-    if is_primary() and folder.is_claimed and not folder.metrics.exists() and not folder.checkpoints.updates():
+    """Remove a new folder of this process without checkpoints and without a report of anything learned.
+
+    The first report, of update 0, is made anew by a run that goes on; so alone it is not worth keeping.
+    """
+    if not (is_primary() and folder.is_claimed) or folder.checkpoints.updates():
+        return
+    lines = folder.metrics.read_bytes().splitlines() if folder.metrics.exists() else []
+    if all((read_row(line) or {}).get("update") == 0 for line in lines):
         shutil.rmtree(folder.path, ignore_errors=True)
 
 
