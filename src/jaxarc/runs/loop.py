@@ -182,7 +182,8 @@ def run(
 
     Returns:
         The result, also after ``should_stop``: the run keeps what it learned. After ``KeyboardInterrupt`` too, unless
-        that came amid a step or a report whose state was donated: then the newest checkpoint holds what is kept.
+        that came before the first step, when there is nothing to keep, or amid a step or a report whose state was
+        donated: then the newest checkpoint holds what is kept.
 
     Raises:
         TrainingDivergedError: a loss is not finite; the newest checkpoint then holds the last good state.
