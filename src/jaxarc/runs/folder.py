@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -184,9 +184,10 @@ def remove_unused(folder: RunFolder) -> None:
     """
     if not (is_primary() and folder.is_claimed) or folder.checkpoints.updates():
         return
-    lines = folder.metrics.read_bytes().splitlines() if folder.metrics.exists() else []
-    if all((read_row(line) or {}).get("update") == 0 for line in lines):
-        shutil.rmtree(folder.path, ignore_errors=True)
+    with suppress(OSError):  # this is done at a signal as well, when nothing may hold up the end
+        lines = folder.metrics.read_bytes().splitlines() if folder.metrics.exists() else []
+        if all((read_row(line) or {}).get("update") == 0 for line in lines):
+            shutil.rmtree(folder.path, ignore_errors=True)
 
 
 def create_run_folder(experiment: RunConfig) -> RunFolder:
