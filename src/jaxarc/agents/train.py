@@ -214,9 +214,12 @@ class AgentTraining(Trainable):
         require_same_start(self.train_params, self.eval_params, state)
         return state if self.mesh is None else place_state(state, self.mesh, self.experiment.parallel.over)
 
-    def compile(self, state: TrainingState) -> None:
+    def begin_compiling(self, state: TrainingState) -> None:
         self._begin_measure(state)
         self._begin_updates(state)
+
+    def compile(self, state: TrainingState) -> None:
+        self.begin_compiling(state)
         self._run_updates, _ = _programs(self._updating), _programs(self._measuring)
         needed = max((program_memory(program) for program in self._run_updates), key=lambda size: size or 0)
         num_devices = 1 if self.mesh is None else len(self.mesh.local_devices)

@@ -68,8 +68,8 @@ def rules(
             continue
         if not counts[part]:
             raise FileExistsError(
-                f"{full_name!r} is of an earlier {names[PARTS[0]]!r} and may hold rules of the new one; add --held-out, "
-                f"choose another name, or run: jaxarc tasks remove {full_name}"
+                f"{full_name!r} is of an earlier {names[PARTS[0]]!r} and may hold rules of the new one; add "
+                f"--held-out, choose another name, or run: jaxarc tasks remove {full_name}"
             )
         if not replace and not folder.exists():  # where it does, a run was stopped while it wrote the sets
             raise FileExistsError(f"{full_name!r} is there already in {path}; choose another name, or add --replace")

@@ -135,11 +135,12 @@ class Trainable(abc.ABC):
         """Put a state on the devices of the run."""
         return state
 
-    def compile(self, state: State) -> None:
-        """Compile what ``step`` and ``evaluate`` call, so that the clock does not count it.
+    def begin_compiling(self, state: State) -> None:
+        """Begin to compile in threads what ``step`` and ``evaluate`` call: the first state is evaluated meanwhile."""
+        del state
 
-        The first state is evaluated before, so a trainable that compiles in threads lets that one wait for less.
-        """
+    def compile(self, state: State) -> None:
+        """Compile it, or wait for the threads, so that the clock does not count it; see :meth:`begin_compiling`."""
         del state
 
     def is_learned(self, reports: Sequence[Any]) -> bool:
@@ -205,6 +206,7 @@ def run(
 
 
 def _learn(current: "_Run", should_stop: Callable[[], bool]) -> TrainResult:
+    current.trainable.begin_compiling(current.run_state.state)
     if not current.run_state.reports:  # while the step may still be compiled
         current.report(current.run_state.state, 0, None, is_evaluated=True)
     current.compile()
