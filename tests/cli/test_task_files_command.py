@@ -13,7 +13,7 @@ from jaxarc.datasets.installed import installed_names, installed_path, read_inst
 from jaxarc.datasets.json_files import read_json
 from jaxarc.datasets.task_set import digest_of
 from jaxarc.search import drawn_rules
-from jaxarc.tasks.raw_task import RawTask
+from jaxarc.tasks.raw_task import RawTask, TaskFormatError
 
 
 @pytest.fixture(autouse=True)
@@ -193,6 +193,9 @@ def test_generated_rules_are_a_set_by_name(monkeypatch):
     assert run(*asked, "--replace")[0] == 0
     assert installed_path("rules/few").read_bytes() == content
     assert run("verify", "rules/few")[0] == 0
+    installed_path("rules/few").write_bytes(content[:-9])
+    with pytest.raises(TaskFormatError, match="jaxarc tasks generate rules few --count NUMBER --replace"):
+        load_tasks("rules/few")
     code, _, error = run("generate", "rules", "a/b")
     assert code == 2
     assert "cannot name a task set" in error

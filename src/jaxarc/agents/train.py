@@ -220,7 +220,8 @@ class AgentTraining(Trainable):
 
     def compile(self, state: TrainingState) -> None:
         self.begin_compiling(state)
-        self._run_updates, _ = _programs(self._updating), _programs(self._measuring)
+        self._run_updates = _programs(self._updating)
+        _programs(self._measuring)  # no evaluation waits for them
         needed = max((program_memory(program) for program in self._run_updates), key=lambda size: size or 0)
         num_devices = 1 if self.mesh is None else len(self.mesh.local_devices)
         require_memory(

@@ -266,6 +266,7 @@ def _how_to_replace(name: str) -> str:
 
 def _how_to_make(name: str) -> str:
     folder, _, rest = name.partition("/")
-    if folder == "rules":
-        return f"jaxarc tasks generate rules {re.sub('-(arguments|compositions|words)$', '', rest)} --held-out 1000"
+    if folder == "rules":  # of which those that hold something out are drawn with the others
+        drawn = re.sub("-(arguments|compositions|words)$", "", rest)
+        return f"jaxarc tasks generate rules {drawn} --count NUMBER" + " --held-out NUMBER" * (drawn != rest)
     return f"jaxarc tasks import PATH --name {name}"
